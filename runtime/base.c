@@ -1,0 +1,57 @@
+/* base.c — element types, errors and memory of the runtime. */
+#include "runtime/base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const DTypeInfo dtype_info[DT_COUNT] = {
+#define DTYPE(id, name, popxl, size, ctype, cls) [DT_##id] = { name, popxl, #ctype, size, cls },
+#include "runtime/dtype.def"
+#undef DTYPE
+};
+
+int dtype_find(const char *name)
+{
+	static const struct { const char *alias; DType t; } aliases[] = {
+		{ "half", DT_F16 }, { "float", DT_F32 }, { "double", DT_F64 },
+	};
+	for (int t = 0; t < DT_COUNT; t++)
+		if (!strcmp(name, dtype_info[t].name) || !strcmp(name, dtype_info[t].popxl)) return t;
+	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+		if (!strcmp(name, aliases[i].alias)) return (int)aliases[i].t;
+	return -1;
+}
+
+int rt_fail(RtErr *e, int status, const char *fmt, ...)
+{
+	if (e) {
+		va_list ap;
+		va_start(ap, fmt);
+		e->status = status;
+		vsnprintf(e->text, sizeof e->text, fmt, ap);
+		va_end(ap);
+	}
+	return status;
+}
+
+/* The block's own start is kept in the word before the aligned address. */
+void *rt_alloc(const RtAlloc *a, size_t size)
+{
+	size_t want;
+	if (__builtin_add_overflow(size, 64 + sizeof(void *), &want)) return NULL;
+	char *raw = a && a->fn ? a->fn(a->user, NULL, want) : malloc(want);
+	if (!raw) return NULL;
+	char *p = (char *)(((uintptr_t)raw + sizeof(void *) + 63) & ~(uintptr_t)63);
+	memcpy(p - sizeof(void *), &raw, sizeof raw);
+	return memset(p, 0, size);
+}
+
+void rt_free(const RtAlloc *a, void *p)
+{
+	if (!p) return;
+	char *raw;
+	memcpy(&raw, (char *)p - sizeof(void *), sizeof raw);
+	if (a && a->fn) a->fn(a->user, raw, 0);
+	else free(raw);
+}

@@ -1,0 +1,147 @@
+/* pxlrt.h — all that emitted C may call, as one table.  Includes nothing; libtcc parses this very text.
+ *
+ * An emitted function takes the table `rt`, its lane `ln` (one replica's memory and streams) and a
+ * frame, and returns a status: 0, or what a failing entry returned (the message is kept by the lane).
+ * Pointers are to contiguous row-major data unless a descriptor carries strides (in elements). */
+#ifndef PXLRT_H
+#define PXLRT_H
+
+#define PXLRT_ABI 1
+#define PXLRT_BLOCK 128                  /* elements a blocked loop handles at a time */
+
+struct pxlrt;
+struct pxlrt_lane {                      /* the public head of a lane; the session keeps more behind it */
+	char *vars;                      /* variables: base of their region */
+	const char *consts;              /* constants */
+	char *frame;                     /* arena of the main graph */
+	int replica, ipu;
+};
+
+/* --- blocked elementwise primitives ------------------------------------------------------------
+ * Four compute classes: f32 (also f16, bf16), f64, i64 (bool and every integer but u64), u64.
+ * y may equal any operand.  Comparisons give 1 or 0 in the same class; sel(c,a,b) = c != 0 ? a : b.
+ * Integer arithmetic wraps; div and mod by zero are reported by `rt->fault` before the block runs:
+ * see divcheck. */
+#define PXLRT_VEC1_ALL(X)   X(neg) X(abs) X(sign) X(not)
+#define PXLRT_VEC1_FLOAT(X) X(exp) X(log) X(sqrt) X(sin) X(cos) X(tanh) X(erf) X(floor) X(ceil) X(recip) \
+	X(relu) X(gelu) X(geluerf) X(sigmoid) X(swish) X(isnan) X(isinf)
+#define PXLRT_VEC2_ALL(X)   X(add) X(sub) X(mul) X(div) X(mod) X(pow) X(min) X(max) \
+	X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(and) X(or)
+/* gelu_grad(g, x) and kin: incoming gradient times derivative at x; relu_grad(g, y), tanh_grad(g, y) take the output */
+#define PXLRT_VEC2_FLOAT(X) X(relu_grad) X(gelu_grad) X(geluerf_grad) X(swish_grad) X(tanh_grad)
+#define PXLRT_VEC3_ALL(X)   X(sel) X(fma)       /* fma(a,b,c) = a*b + c, rounded twice: same bits everywhere */
+
+#define PXLRT_M1(n) void (*n)(PXLRT_T *y, const PXLRT_T *a, long count);
+#define PXLRT_M2(n) void (*n)(PXLRT_T *y, const PXLRT_T *a, const PXLRT_T *b, long count);
+#define PXLRT_M3(n) void (*n)(PXLRT_T *y, const PXLRT_T *a, const PXLRT_T *b, const PXLRT_T *c, long count);
+#define PXLRT_MEMBERS_ALL PXLRT_VEC1_ALL(PXLRT_M1) PXLRT_VEC2_ALL(PXLRT_M2) PXLRT_VEC3_ALL(PXLRT_M3) \
+	void (*fill)(PXLRT_T *y, PXLRT_T x, long count);
+#define PXLRT_MEMBERS_FLOAT PXLRT_MEMBERS_ALL PXLRT_VEC1_FLOAT(PXLRT_M1) PXLRT_VEC2_FLOAT(PXLRT_M2)
+
+#define PXLRT_T float
+struct pxlrt_f32 { PXLRT_MEMBERS_FLOAT };
+#undef PXLRT_T
+#define PXLRT_T double
+struct pxlrt_f64 { PXLRT_MEMBERS_FLOAT };
+#undef PXLRT_T
+#define PXLRT_T long long
+struct pxlrt_i64 { PXLRT_MEMBERS_ALL };
+#undef PXLRT_T
+#define PXLRT_T unsigned long long
+struct pxlrt_u64 { PXLRT_MEMBERS_ALL };
+#undef PXLRT_T
+
+enum { PXLRT_F32, PXLRT_F64, PXLRT_I64, PXLRT_U64, PXLRT_NCLASS };
+enum { PXLRT_NDTYPE = 15 };              /* numbered as in dtype.def */
+
+/* --- descriptors: emitted as static const data --------------------------------------------------- */
+enum { PXLRT_MAXRANK = 8 };
+
+/* c[b] = alpha * op(a[b]) @ op(b[b]) + beta * c[b], then + bias (length n), then act into `y` if act:
+ * op(a) is m×k with leading dimension lda, transposed in memory when ta. Batches nest: nb of them with
+ * counts bdim and element strides (0: broadcast). f16, bf16 accumulate in f32; f64 in f64. */
+enum { PXLRT_ACT_NONE, PXLRT_ACT_RELU, PXLRT_ACT_GELU };
+struct pxlrt_gemm {
+	int dtype, ta, tb, act, nb;
+	long m, n, k, lda, ldb, ldc;
+	double alpha, beta;
+	long bdim[PXLRT_MAXRANK], sa[PXLRT_MAXRANK], sb[PXLRT_MAXRANK], sc[PXLRT_MAXRANK];
+};
+
+/* y = reduction of x over the axes whose bit is set in mask; strides of x in elements, y contiguous */
+enum { PXLRT_SUM, PXLRT_MEAN, PXLRT_MAX, PXLRT_MIN, PXLRT_PROD, PXLRT_L1, PXLRT_L2, PXLRT_SUMSQ, PXLRT_LOGSUM, PXLRT_LOGSUMEXP };
+struct pxlrt_reduce { int op, dtype, rank; unsigned mask; long dim[PXLRT_MAXRANK], stride[PXLRT_MAXRANK]; };
+
+/* element copy between two strided layouts of one shape */
+struct pxlrt_copy { int size /* bytes per element */, rank; long dim[PXLRT_MAXRANK], dst[PXLRT_MAXRANK], src[PXLRT_MAXRANK]; };
+
+/* x seen as [outer, n, inner], working along n */
+struct pxlrt_axis { int dtype; long outer, n, inner; };
+
+/* classification losses: probs or logits [rows, classes], labels [rows] of an integer type */
+enum { PXLRT_MEAN_LOSS, PXLRT_SUM_LOSS, PXLRT_NO_REDUCTION };
+struct pxlrt_nll { int dtype, label_dtype, reduction, has_ignore, log_prob; long rows, classes; long long ignore; double eps, eps_grad; };
+
+struct pxlrt_print { int dtype, rank; long dim[PXLRT_MAXRANK]; const char *title; long threshold, edge, width; int digits, format; char sep, open, close; };
+
+/* --- the table -------------------------------------------------------------------------------------- */
+struct pxlrt {
+	int abi;
+	struct pxlrt_f32 f32;
+	struct pxlrt_f64 f64;
+	struct pxlrt_i64 i64;
+	struct pxlrt_u64 u64;
+	/* block of class(dtype) ← n elements of dtype, stride apart (0 repeats one); and back.
+	 * st rounds or wraps to the storage type. */
+	void (*ld[PXLRT_NDTYPE])(void *block, const void *src, long stride, long n);
+	void (*st[PXLRT_NDTYPE])(void *dst, long stride, const void *block, long n);
+	/* make a block hold what storing and loading would give: rounds f16/bf16, wraps small integers; NULL: nothing to do */
+	void (*norm[PXLRT_NDTYPE])(void *block, long n);
+	/* the `cast` op: block of a class → block of class(dtype) holding values of dtype */
+	void (*cvt[PXLRT_NCLASS][PXLRT_NDTYPE])(void *dst, const void *src, long n);
+
+	/* run body over [0, n) in pieces of at least grain, possibly in parallel; p is handed through.
+	 * Pieces depend on n and grain alone, so results do not depend on the number of threads. */
+	int (*each)(struct pxlrt_lane *ln, int (*body)(const struct pxlrt *, struct pxlrt_lane *, void *const *p, long lo, long hi),
+	            void *const *p, long n, long grain);
+
+	int (*matmul)(struct pxlrt_lane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y);
+	int (*reduce)(struct pxlrt_lane *ln, const struct pxlrt_reduce *d, const void *x, void *y);
+	int (*copy)(struct pxlrt_lane *ln, const struct pxlrt_copy *d, const void *src, void *dst);
+	int (*argmax)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int smallest, const void *x, int *y);
+	int (*softmax)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *x, void *y);
+	int (*softmax_grad)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *y, const void *dy, void *dx);
+	int (*cumsum)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int reverse, const void *x, void *y);
+	/* gather: y[outer, i, inner] = x[outer, idx[i], inner]; d->n is x's axis, count the number of indices.
+	 * Out of range: zeros when zero_oor, else a fault.  scatter_add is its transpose (y must be zeroed). */
+	int (*gather)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int idx_dtype, long count, int zero_oor, const void *x, const void *idx, void *y);
+	int (*scatter_add)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int idx_dtype, long count, const void *g, const void *idx, void *y);
+
+	int (*nll)(struct pxlrt_lane *ln, const struct pxlrt_nll *d, const void *probs, const void *labels, void *loss);
+	int (*nll_grad)(struct pxlrt_lane *ln, const struct pxlrt_nll *d, const void *probs, const void *labels, const void *g, void *dprobs);
+	/* loss and (probs - onehot) * scale; `scale` points to one element of dtype (or labels-shaped for no reduction).
+	 * With from_logits, x holds logits and the softmax is taken on the way (loss = -log max(p, eps)),
+	 * otherwise x is a softmax output (loss = -log(p + eps)). */
+	int (*softmax_nll)(struct pxlrt_lane *ln, const struct pxlrt_nll *d, int from_logits, const void *x, const void *labels, const void *scale, void *loss, void *dx);
+
+	/* numbers are a pure function of (seed, index, distribution): any split of the range gives the same */
+	int (*random_normal)(struct pxlrt_lane *ln, int dtype, const unsigned *seed, double mean, double std, void *y, long n);
+	int (*random_uniform)(struct pxlrt_lane *ln, int dtype, const unsigned *seed, double low, double high, void *y, long n);
+	int (*dropout_mask)(struct pxlrt_lane *ln, int dtype, const unsigned *seed, double p, void *y, long n);     /* 0 or 1/(1-p) */
+	void (*split_seed)(const unsigned *seed, unsigned i, unsigned *out);
+
+	/* next entry of a stream; loads hand out a pointer into the caller's array or an internal one, valid for this run */
+	int (*host_load)(struct pxlrt_lane *ln, int stream, const void **out);
+	int (*host_store)(struct pxlrt_lane *ln, int stream, const void *x);
+	int (*print)(struct pxlrt_lane *ln, const struct pxlrt_print *d, const void *x);
+
+	/* integer division: fault when any of n divisors is zero */
+	int (*divcheck)(struct pxlrt_lane *ln, int dtype, const void *b, long n, int site);
+	/* record a run-time fault; returns its status. site indexes the program's table of source places */
+	int (*fault)(struct pxlrt_lane *ln, int site, const char *what);
+	void (*at)(struct pxlrt_lane *ln, int site);          /* faults of the next calls happen at this place */
+	void *(*memcpy)(void *, const void *, unsigned long);
+	void *(*memset)(void *, int, unsigned long);
+};
+
+#endif

@@ -1,0 +1,100 @@
+/* runtime.h — what the compiler and the public API use of the runtime: programs, sessions, formats.
+ *
+ * An RtProgram describes compiled code and the memory it wants; it is made by compiler/codegen and
+ * only read here.  An RtSession is one program placed in memory: lanes (one per replica), arenas
+ * touched once, host copies of variables (H) beside the device's (D) with PopXL's rules of when
+ * data moves (semantics.md R265–R311). */
+#ifndef RUNTIME_RUNTIME_H
+#define RUNTIME_RUNTIME_H
+
+#include "runtime/base.h"
+#include "runtime/pxlrt.h"
+
+/* how a variable starts: data given by the model, or a recipe evaluated when a session is made */
+typedef enum RtInitKind { INIT_DATA, INIT_ZEROS, INIT_FULL, INIT_NORMAL, INIT_UNIFORM, INIT_TRUNCATED, INIT_ARANGE } RtInitKind;
+typedef struct RtInit {
+	RtInitKind kind;
+	double a, b;             /* FULL: a; NORMAL, TRUNCATED: mean, deviation; UNIFORM: low, high; ARANGE: start, step */
+	const char *name;        /* stream of numbers: (seed, name, draw) */
+	uint32_t draw;
+	const void *data;        /* DATA: `bytes` bytes, borrowed from the program */
+} RtInit;
+/* n elements of dtype by the recipe; the same bits for the same (seed, name, draw) on every machine */
+void rt_init_fill(const RtInit *r, uint64_t seed, DType t, void *out, size_t n);
+
+typedef struct RtVar {
+	const char *name;
+	DType dtype;
+	int rank;
+	int64_t dim[MAX_RANK];
+	size_t nelem, bytes, offset;         /* offset in the lane's variable region */
+	RtInit init;
+} RtVar;
+
+typedef struct RtStream {
+	const char *name;
+	int is_input;
+	DType dtype;
+	int rank;
+	int64_t dim[MAX_RANK];
+	size_t nelem, bytes;                 /* of one entry */
+	int used;                            /* has a load or store in the program */
+} RtStream;
+
+typedef struct RtSite { const char *file; int line, col; const char *op; } RtSite;
+
+typedef int (*RtEntry)(const struct pxlrt *rt, struct pxlrt_lane *ln);
+
+typedef struct RtProgram {
+	const char *name;
+	RtEntry main;
+	int replicas, transfers;             /* local replication factor; num_host_transfers */
+	size_t frame_bytes, var_bytes, const_bytes;
+	const void *consts;
+	int nvar, nstream, nsite;
+	const RtVar *vars;
+	const RtStream *streams;
+	const RtSite *sites;
+} RtProgram;
+
+typedef struct RtOptions {
+	uint64_t seed;
+	int threads;                         /* 0: all processors */
+	int portable;                        /* kernels without oneDNN */
+	RtAlloc alloc;
+	void (*print)(void *user, const char *text, size_t len);   /* print_tensor's output; NULL drops it */
+	void *print_user;
+} RtOptions;
+
+typedef struct RtSession RtSession;
+
+/* The program must outlive the session.  New sessions are attached: variables initialised, H in sync. */
+int  rt_session_new(const RtProgram *p, const RtOptions *o, RtSession **out, RtErr *e);
+void rt_session_free(RtSession *s);
+
+/* caller's arrays for one run: [transfer][replica][data] (size-1 dimensions left out), dtype as the stream's;
+ * `count` is the number of elements given.  Unbound outputs are dropped; every used input must be bound. */
+typedef struct RtBind { int stream; void *data; size_t count; } RtBind;
+int  rt_session_run(RtSession *s, const RtBind *binds, int n, RtErr *e);
+
+/* R274–R289: attach sends weights to the device, detach fetches them (if to_host) and forgets the device's */
+int  rt_session_attach(RtSession *s, RtErr *e);
+int  rt_session_detach(RtSession *s, int to_host, RtErr *e);
+int  rt_session_attached(const RtSession *s);
+int  rt_session_weights_to_host(RtSession *s, RtErr *e);
+int  rt_session_weights_from_host(RtSession *s, RtErr *e);
+int  rt_session_transfers(const RtSession *s, int to_host);   /* how many transfers happened so far: for R287 */
+/* read fetches from the device first if attached and out of sync; write updates H, and D if attached */
+int  rt_session_read(RtSession *s, int var, void *out, size_t bytes, RtErr *e);
+int  rt_session_write(RtSession *s, int var, const void *data, size_t bytes, RtErr *e);
+const void *rt_session_view(RtSession *s, int var, RtErr *e);  /* host copy, after the same fetch; valid till the next transfer */
+/* randomness carried by a session that `--resume` must restore: none beyond variables today; runs counts steps */
+uint64_t rt_session_runs(const RtSession *s);
+void     rt_session_set_runs(RtSession *s, uint64_t runs);
+
+const struct pxlrt *rt_table(int portable);   /* the table emitted code is called with */
+
+/* a pool of threads shared by the sessions of a process that ask for the same size; NULL: run on the caller */
+typedef struct RtPool RtPool;
+
+#endif

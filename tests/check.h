@@ -1,0 +1,45 @@
+/* check.h — the few lines every C test shares.
+ *
+ *   CHECK("R48", got == want);          counts an assertion that shows rule R48
+ *   CHECK("", x > 0);                   an assertion that names no rule
+ *   int main(void) { …; return check_done(); }
+ *
+ * Each passed assertion that names rules is printed as `shown R48` for docs/coverage.md; a failed one
+ * prints its place and text, and the program goes on. */
+#ifndef TESTS_CHECK_H
+#define TESTS_CHECK_H
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static int check_passed, check_failed;
+
+#define CHECK(ids, cond) check_one((ids), !!(cond), #cond, __FILE__, __LINE__)
+#define CHECK_STR(ids, got, want) check_str((ids), (got), (want), __FILE__, __LINE__)
+
+static inline void check_one(const char *ids, int ok, const char *text, const char *file, int line)
+{
+	if (ok) {
+		check_passed++;
+		if (ids[0]) printf("shown %s\n", ids);
+		return;
+	}
+	check_failed++;
+	printf("%s:%d: failed%s%s: %s\n", file, line, ids[0] ? " " : "", ids, text);
+}
+
+static inline void check_str(const char *ids, const char *got, const char *want, const char *file, int line)
+{
+	int ok = !strcmp(got, want);
+	check_one(ids, ok, "texts are equal", file, line);
+	if (!ok) printf("--- got\n%s\n--- want\n%s\n", got, want);
+}
+
+static inline int check_done(void)
+{
+	printf("checks %d passed, %d failed\n", check_passed, check_failed);
+	return check_failed != 0;
+}
+
+#endif

@@ -1,0 +1,13 @@
+# layers.sh — includes go one way: compiler → lang, compiler → runtime (through runtime.h, base.h); lang and runtime know nobody.
+bad=0
+no() { if grep -nE "$2" $(find $1 -name '*.[chly]') /dev/null; then echo "$1 must not include this"; bad=1; fi; }
+no lang    '#include "(compiler|runtime)/'
+no runtime '#include "(compiler|lang)/'
+no 'compiler/ir' '#include "compiler/(elab|passes|codegen|api|pxlc|transforms)/'
+no 'compiler/ops' '#include "compiler/(elab|passes|api|pxlc|transforms)/'
+no 'compiler/elab' '#include "compiler/(passes|codegen|api|pxlc)/'
+no 'compiler/transforms' '#include "compiler/(elab|passes|codegen|api|pxlc)/'
+no 'compiler/passes' '#include "compiler/(elab|api|pxlc|transforms)/'
+no 'compiler/codegen' '#include "compiler/(elab|api|pxlc|transforms)/'
+no 'compiler/pxlc' '#include "compiler/(elab|passes|codegen|ir|ops|transforms)/'
+exit $bad

@@ -1,0 +1,13 @@
+# tests.mk — how tests are built and run; `tests/run` decides by suffix (see docs/TOUR.md).
+TEST_DIRS := tests/lang tests/ir tests/ops tests/api tests/runtime
+TEST_SRC  := $(foreach d,$(TEST_DIRS),$(wildcard $(d)/*.c))
+TEST_BIN  := $(TEST_SRC:tests/%.c=$(BUILD)/t/%)
+
+$(BUILD)/t/%: tests/%.c tests/check.h $(BUILD)/libpxl.a
+	@mkdir -p $(@D)
+	$(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< $(BUILD)/libpxl.a $(LIBS)
+
+test: all $(TEST_BIN)
+	@BUILD=$(BUILD) sh tests/run
+bless: all $(TEST_BIN)
+	@BUILD=$(BUILD) BLESS=1 sh tests/run
