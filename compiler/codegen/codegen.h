@@ -1,0 +1,34 @@
+/* codegen.h — scheduled IR → C text → machine code. */
+#ifndef COMPILER_CODEGEN_CODEGEN_H
+#define COMPILER_CODEGEN_CODEGEN_H
+
+#include "compiler/passes/plan.h"
+
+typedef struct Module {
+	const char *text;            /* one C file; entry point `int pxl_main(const struct pxlrt *, struct pxlrt_lane *)` */
+	size_t len;
+	uint64_t hash;               /* of text and everything else that changes machine code */
+	RtSite *sites;               /* source places faults refer to */
+	int nsite;
+	RtVar *vars; int nvar;
+	RtStream *streams; int nstream;
+	void *consts;                /* contents of the constant region, plan->const_bytes */
+} Module;
+
+/* Deterministic: the same IR and plan give the same bytes. NULL after an internal-error diagnostic. */
+Module *codegen(Ir *ir, const Plan *plan, Arena *mem);
+
+typedef enum JitKind { JIT_TCC, JIT_CC, JIT_AUTO } JitKind;
+typedef struct Jit Jit;                              /* owns machine code; outlives the arena */
+typedef struct JitOptions {
+	JitKind kind;
+	const char *cache_dir;                       /* NULL: cc's products go to a private temporary directory */
+	RtAlloc alloc;
+} JitOptions;
+/* thread-safe (libtcc under one lock, its memory from a region reserved beforehand). RT_OK, RT_ENOMEM, RT_EIO (no compiler, disk), RT_EINTERNAL */
+int     jit_compile(const Module *m, const JitOptions *o, Jit **out, RtErr *e);
+RtEntry jit_entry(const Jit *j);
+const char *jit_kind(const Jit *j);                  /* "tcc", "cc", "cc (cached)" */
+void    jit_free(Jit *j);
+
+#endif

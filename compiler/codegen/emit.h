@@ -1,0 +1,33 @@
+/* emit.h — what op emitters are written with.  They run on the lowered copy of the IR, after the
+ * memory plan: every tensor has a place, and operands of ops without the STRIDED trait are contiguous.
+ *
+ *   static void emit_softmax(Emit *e, const Op *op)
+ *   {
+ *           const char *d = emit_axis(e, op->in.at[0], axis_of(op));
+ *           emit_rt(e, op, "softmax(ln, &%s, %s, %s)", d, emit_in(e, op, 0), emit_out(e, op, 0));
+ *   }
+ *
+ * Nothing from the model is pasted raw: names are made safe by emit_name, strings by emit_cstr. */
+#ifndef COMPILER_CODEGEN_EMIT_H
+#define COMPILER_CODEGEN_EMIT_H
+
+#include "compiler/ops/op.h"
+
+const char *emit_in(Emit *e, const Op *op, int i);             /* C expression: typed pointer to operand i's first element */
+const char *emit_out(Emit *e, const Op *op, int i);
+const char *emit_ptr(Emit *e, const Tensor *t);
+Layout      emit_layout(Emit *e, const Tensor *t);             /* strides for STRIDED emitters */
+const char *emit_ctype(DType t);
+void        emit_line(Emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* `rt->at(ln, site); if ((st = rt-><call>)) return st;` with the op's source place; fmt starts with the entry's name */
+void        emit_rt(Emit *e, const Op *op, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* a static const descriptor before the function; equal ones are shared. Returns its name */
+const char *emit_static(Emit *e, const char *type, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+const char *emit_axis(Emit *e, const Tensor *t, int axis);     /* struct pxlrt_axis of t along axis */
+const char *emit_longs(Emit *e, const int64_t *v, int n);      /* "{ 1, 2 }" */
+const char *emit_cstr(Emit *e, const char *s);                 /* a quoted C string literal */
+const char *emit_float(Emit *e, double x);                     /* exact C literal, inf and nan included */
+int         emit_site(Emit *e, const Op *op);                  /* number of the op's source place */
+Arena      *emit_mem(Emit *e);
+
+#endif

@@ -1,0 +1,60 @@
+/* elab.h — runs the tree at compile time.  A host (compiler/api) loads a file, asks what it declares,
+ * and has programs built and tasks evaluated. */
+#ifndef COMPILER_ELAB_ELAB_H
+#define COMPILER_ELAB_ELAB_H
+
+#include "compiler/ir/ir.h"
+#include "lang/lang.h"
+
+typedef struct Elab Elab;
+
+typedef struct ElabOptions {
+	Arena *mem;
+	Intern *names;
+	Sources *srcs;
+	Diags *ds;
+	uint64_t seed;
+	int allow_native;
+	int64_t max_steps; int max_depth;            /* 0: defaults (see docs/language.md, Limits) */
+	/* text of `use name` beside `from`: 1 found (text in arena), 0 not there, -1 unreadable (message in why) */
+	int (*read_module)(void *user, const Source *from, const char *name, const char **path, const char **text, size_t *len, Buf *why);
+	void (*print)(void *user, const char *text, size_t len);     /* the model's `print` */
+	void *user;
+} ElabOptions;
+
+Elab *elab_new(const ElabOptions *o);
+int   elab_file(Elab *e, uint32_t src);                      /* parse and run the top level; 0 after errors */
+int   elab_program_count(const Elab *e);
+const char *elab_program_name(const Elab *e, int i);         /* in order of declaration */
+int   elab_task_count(const Elab *e);
+const char *elab_task_name(const Elab *e, int i);
+/* parameters of a program, for help texts: "batch: int = 8"; NULL after the last */
+const char *elab_program_param(Elab *e, const char *program, int i);
+
+/* --set NAME=VALUE: the value as the user typed it (any compile-time expression) */
+typedef struct ElabSet { const char *name, *value; } ElabSet;
+/* Run a program's body: its IR, checked and frozen; NULL after errors. replicas > 0 overrides the setting. */
+Ir *elab_program(Elab *e, const char *name, const ElabSet *sets, int nset, int replicas);
+
+/* --- tasks ---------------------------------------------------------------------------------------------- */
+/* host expressions over a run (`show`, `report`): a small tree evaluated after, or during, the run */
+typedef enum MetricKind { M_NUM, M_AGG, M_SAMPLES, M_STEPS, M_SECONDS, M_NEG, M_ADD, M_SUB, M_MUL, M_DIV } MetricKind;
+typedef enum Aggregate { AGG_MEAN, AGG_SUM, AGG_MIN, AGG_MAX, AGG_LAST } Aggregate;
+typedef struct Metric Metric;
+struct Metric { MetricKind kind; double num; Aggregate agg; const char *stream; const Metric *a, *b; };
+typedef struct NamedMetric { const char *name; const Metric *m; Span at; } NamedMetric;
+
+typedef enum DataKind { DATA_NONE, DATA_MNIST, DATA_DIGITS, DATA_ARRAYS } DataKind;
+typedef struct Task {
+	const char *name, *program;
+	ElabSet *sets; int nset;                     /* parameters the task fixes: `program = train(batch = 32)` */
+	DataKind data; const char *split; int shuffle;
+	struct { const char *column; HostArray *array; } *arrays; int narray;
+	int64_t epochs, limit;                       /* limit 0: none */
+	VEC(NamedMetric) show, report;
+	const char *save, *weights, *weights_task;   /* file names; `weights = task.train`: the task whose result is used */
+	Span at;
+} Task;
+const Task *elab_task(Elab *e, const char *name);            /* NULL after errors */
+
+#endif

@@ -1,0 +1,120 @@
+/* op.h — the op table.  One block per op says everything about it; all else is derived:
+ * keyword checks, defaults, printing, CSE keys, documentation, gradient tests, fuzzers, emission.
+ *
+ *   OPDEF(softmax, .type = "Softmax", .family = "norm",
+ *         .params = PARAMS({ "t", P_TENSOR }, { "axis", P_INT, REQUIRED }),
+ *         .traits = PURE, .infer = infer_softmax, .grad = grad_softmax, .emit = emit_softmax,
+ *         .doc = "…", .formula = "…", .sample = { -2, 2 });
+ *
+ * A block without its line in ops.def does not compile; a line without its block does not link. */
+#ifndef COMPILER_OPS_OP_H
+#define COMPILER_OPS_OP_H
+
+#include "compiler/ir/ir.h"
+
+typedef enum OpCode {
+#define OP(n) OP_##n,
+#include "compiler/ops/ops.def"
+#undef OP
+	OP_COUNT
+} OpCode;
+
+typedef enum ParamKind {
+	P_END,
+	P_TENSOR,                /* an operand; a host value becomes a constant of the other operand's dtype */
+	P_OPT_TENSOR,            /* an operand that may be left out */
+	P_TENSORS,               /* a list of operands, or the rest of the positional ones; last operand of the op */
+	P_SCALAR,                /* a number (attribute) or a one-element tensor (operand): one slot in each */
+	P_INT, P_FLOAT, P_BOOL, P_STR, P_DTYPE,
+	P_INTS,                  /* an int or a list of ints */
+	P_SHAPE,
+	P_ARRAY,                 /* host data */
+	P_STREAM, P_BUFFER, P_GRAPH,
+	P_HINT                   /* accepted for PopXL's sake, no effect on values */
+} ParamKind;
+
+enum { REQUIRED = 0, OPTIONAL = 1 };             /* OPTIONAL: default follows (0, none, …) */
+typedef struct Param { const char *name; ParamKind kind; int optional; AttrVal init; } Param;
+#define PARAMS(...) (const Param[]){ __VA_ARGS__, { 0, P_END, 0, { 0 } } }
+#define INT_DEFAULT(x)   { .set = 1, .i = (x) }
+#define FLOAT_DEFAULT(x) { .set = 1, .f = (x) }
+#define STR_DEFAULT(x)   { .set = 1, .s = (x) }
+
+enum {                                            /* traits: what passes ask before they name an op */
+	PURE      = 1 << 0,      /* result depends on operands and attributes alone; no effect besides */
+	ELTWISE   = 1 << 1,      /* defined by .expr over broadcast operands */
+	COMMUTES  = 1 << 2,
+	EFFECT    = 1 << 3,      /* must run although nothing uses its results; never duplicated */
+	STRIDED   = 1 << 4,      /* emitter accepts operands with any strides; others get contiguous data */
+	NO_GRAD   = 1 << 5,      /* the path ends here silently */
+	GRAD_ERROR = 1 << 6,     /* a gradient that must pass is an error */
+	CALLS     = 1 << 7,      /* call, repeat, conditional */
+	INTERNAL  = 1 << 8,      /* made by passes or transforms, not callable from .pxl */
+	RANDOM    = 1 << 9,
+	ONLY_INPLACE = 1 << 10   /* the name already is the modifying op (accumulate_, copy_var_update_) */
+};
+typedef enum Inplace { NO_INPLACE, MODIFIES, VIEWS } Inplace;    /* what the variant `name_` does to operand 0 */
+
+typedef struct Infer Infer;
+typedef struct Grad Grad;
+typedef struct Emit Emit;
+
+struct OpDef {
+	OpCode id;
+	const char *name;                    /* in .pxl; without the variant's underscore */
+	const char *type, *type_inplace;     /* in print_schedule: "Add", "AddLhsInplace" */
+	const char *family;                  /* heading of the manual */
+	const char *alias;                   /* another accepted spelling, or NULL */
+	const Param *params;
+	int nout;                            /* results; 0 means 1, -1 none, -2 set by the shape rule */
+	unsigned traits;
+	Inplace inplace;
+	const char *out_name;                /* default result name (R52): "%s_T" takes the first operand's name; NULL: "<name>_out" */
+	int (*infer)(Infer *in);             /* 1: results are set; 0 after diagnostics */
+	int (*view)(const Op *op, const Layout *in, Layout *out);    /* VIEWS: where the result lies; 0: not expressible by strides */
+	void (*grad)(Grad *gr, Op *op);      /* adds to the gradients of op->in (compiler/ops/grad.h) */
+	void (*emit)(Emit *e, const Op *op); /* writes C (compiler/codegen/emit.h); ELTWISE ops have .expr instead */
+	const char *expr;                    /* in the language of `kernel`, over operand and attribute names */
+	double flops;                        /* per result element, for costs */
+	const char *doc, *formula;           /* doc: what, rules, errors — one paragraph each, in our words */
+	struct { double lo, hi; } sample;    /* where tests draw operands */
+};
+#define OPDEF(n, ...) const OpDef op_##n = { .id = OP_##n, .name = #n, __VA_ARGS__ }
+
+extern const OpDef *const op_table[OP_COUNT];
+/* by .pxl name, alias, or with the variant's underscore, `var_updates.` and `collectives.` prefixes accepted */
+const OpDef *op_find(const char *name, int *inplace);
+int   op_param(const OpDef *d, const char *name);           /* index, or -1 */
+int   op_operand(const OpDef *d, int param);                /* index into op->in of a tensor parameter, or -1 */
+static inline const OpDef *op_def(const Op *op) { return op_table[op->code]; }
+static inline int op_is(const Op *op, unsigned trait) { return (op_table[op->code]->traits & trait) != 0; }
+const AttrVal *op_attr(const Op *op, const char *name);     /* never NULL: a wrong name is our bug and gives an unset one */
+
+/* The set of names a model may use for ops, one row each: name and in-place variants counted apart. */
+typedef struct OpName { const char *name; const OpDef *def; int inplace; } OpName;
+int op_names(OpName *out, int max);                         /* alphabetical; returns how many there are */
+void op_signature(const OpDef *d, int inplace, Buf *out);   /* "softmax(t, axis: int)" */
+void op_page(const OpDef *d, Buf *out);                     /* one op's page, for `pxlc ops NAME` and docs/ops.md */
+
+/* --- shape rules ------------------------------------------------------------------------------------ */
+struct Infer {
+	Build *b;
+	Op *op;                              /* operands and attributes are in place, results not yet */
+	const OpDef *def;
+	Spec out[8];
+	int nout;                            /* preset from the table */
+	Spec *many;                          /* when a rule makes more than 8 results: arena array of nout */
+};
+/* a diagnostic at the op, with a note per operand saying its shape and where it came from, and the chain of calls */
+Diag *infer_error(Infer *in, DiagCode code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static inline Spec infer_in(const Infer *in, int i) { return in->op->in.at[i]->spec; }
+int infer_same(Infer *in);               /* result like operand 0 */
+int infer_broadcast(Infer *in);          /* equal dtypes, broadcast shapes; in-place: operand 0's shape */
+int infer_compare(Infer *in);            /* the same with bool result */
+int infer_need_float(Infer *in, int i);  /* 1, or 0 after a diagnostic naming op, operand and dtype */
+int infer_need_number(Infer *in, int i); /* float or int */
+int infer_need_int(Infer *in, int i);
+int infer_axis(Infer *in, int64_t axis, int rank, int *out);            /* negative axes; 0 after a diagnostic */
+int infer_axes(Infer *in, const AttrVal *axes, int rank, unsigned *mask);   /* unset: all; duplicates are errors */
+
+#endif
