@@ -1,0 +1,278 @@
+/* pxl.h — compile and run pxl models inside a program.
+ *
+ *   pxl_ctx *cx; pxl_model *m; pxl_program *p; pxl_session *s;
+ *   if (pxl_ctx_new(NULL, &cx)) return 1;
+ *   if (pxl_compile_file(cx, "add.pxl", &m) || pxl_program_new(m, NULL, &p) || pxl_session_new(p, NULL, &s)) {
+ *           fprintf(stderr, "%s\n", pxl_errmsg(cx));
+ *           return pxl_ctx_free(cx), 1;
+ *   }
+ *   int a = pxl_find(p, PXL_INPUT, "a"), y = pxl_find(p, PXL_OUTPUT, "y");
+ *   pxl_write(s, a, data, sizeof data);
+ *   pxl_run(s, 1);
+ *   pxl_read(s, y, out, sizeof out);
+ *   pxl_session_free(s); pxl_program_free(p); pxl_model_free(m); pxl_ctx_free(cx);
+ *
+ * Rules that hold everywhere
+ *   - A function returns PXL_OK (0) or why not; pxl_errmsg() then has the whole story.  Functions that
+ *     cannot fail return their value.  Outputs come last and are set only on success.
+ *   - Every _new has a _free that takes NULL.  Objects are counted inside: freeing in any order is safe.
+ *   - Pointers handed in are used only during the call, except buffers given to pxl_bind().
+ *     Strings handed out belong to the object they were asked of and live as long as it does, unless said otherwise.
+ *   - The library never prints, exits or aborts, and touches no global state but libtcc's, under a lock.
+ *   - A context and what was made from it are used by one thread at a time; different contexts are independent.
+ *     Sessions of one program may run in different threads at the same time once they have been created.
+ *   - Structures that grow carry their size (the _INIT macros): an old caller meets a new library safely. */
+#ifndef PXL_H
+#define PXL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define PXL_API  __attribute__((visibility("default")))
+#define PXL_MUST __attribute__((warn_unused_result))
+#else
+#define PXL_API
+#define PXL_MUST
+#endif
+
+#define PXL_VERSION_MAJOR 0
+#define PXL_VERSION_MINOR 1
+#define PXL_VERSION_PATCH 0
+#define PXL_VERSION_NUMBER (PXL_VERSION_MAJOR * 1000000 + PXL_VERSION_MINOR * 1000 + PXL_VERSION_PATCH)
+PXL_API int         pxl_version(void);             /* of the library that runs */
+PXL_API const char *pxl_version_text(void);        /* "0.1.0" */
+
+/* X(NAME, number, text): numbers are never reused */
+#define PXL_STATUS_MAP(X) \
+	X(OK,        0, "fine") \
+	X(ENOMEM,    1, "out of memory") \
+	X(EMODEL,    2, "the model is wrong: see the diagnostics") \
+	X(EINVAL,    3, "the call is wrong") \
+	X(EIO,       4, "input or output failed") \
+	X(ERUN,      5, "the program failed while running") \
+	X(EFIT,      6, "the program does not fit the device") \
+	X(EINTR,     7, "interrupted") \
+	X(EINTERNAL, 8, "a fault of the library itself")
+typedef enum pxl_status {
+#define X(name, number, text) PXL_##name = number,
+	PXL_STATUS_MAP(X)
+#undef X
+	PXL_STATUS_END
+} pxl_status;
+PXL_API const char *pxl_strstatus(pxl_status st);
+
+typedef enum pxl_dtype {
+	PXL_BOOL, PXL_I8, PXL_I16, PXL_I32, PXL_I64, PXL_U8, PXL_U16, PXL_U32, PXL_U64,
+	PXL_F8_143, PXL_F8_152, PXL_F16, PXL_BF16, PXL_F32, PXL_F64
+} pxl_dtype;
+PXL_API const char *pxl_dtype_name(pxl_dtype t);   /* "f32" */
+PXL_API size_t      pxl_dtype_size(pxl_dtype t);
+
+enum { PXL_MAX_RANK = 8 };
+
+typedef struct pxl_ctx     pxl_ctx;
+typedef struct pxl_model   pxl_model;              /* a file: programs and tasks */
+typedef struct pxl_program pxl_program;            /* one program, compiled */
+typedef struct pxl_session pxl_session;            /* one program in memory, with its variables */
+
+/* --- context ------------------------------------------------------------------------------------------ */
+typedef struct pxl_diag {
+	const char *code, *kind;                   /* "E0301", "ValueError" */
+	int is_error;                              /* else a warning */
+	const char *message, *label;               /* label may be "" */
+	const char *file;                          /* "" when it is nowhere in particular */
+	int line, column;                          /* from 1; 0 nowhere */
+	size_t offset, length;                     /* bytes */
+} pxl_diag;
+
+/* realloc in one function: old NULL allocates, size 0 frees, NULL means no memory */
+typedef void *(*pxl_alloc_fn)(void *user, void *old, size_t size);
+typedef void (*pxl_text_fn)(void *user, const char *text, size_t len);
+typedef void (*pxl_diag_fn)(void *user, const pxl_diag *d);
+
+typedef struct pxl_options {
+	size_t size;
+	pxl_alloc_fn alloc; void *alloc_user;      /* NULL: the C library's; libtcc and oneDNN have their own, see docs/api.md */
+	pxl_text_fn print;  void *print_user;      /* what a model prints while it is built; NULL drops it */
+	pxl_text_fn log;    void *log_user;        /* print_tensor while running, and notices of the library; NULL drops it */
+	pxl_diag_fn diag;   void *diag_user;       /* called for each diagnostic as it is made; NULL: only the list */
+	const char *cache_dir;                     /* compiled code; NULL: $PXL_CACHE_DIR, else none */
+	int max_errors;                            /* 0: 20 */
+	int allow_native;                          /* models may name C files */
+	int verify;                                /* check the IR after every pass */
+	int64_t max_steps; size_t max_memory;      /* limits of building a model; 0: defaults */
+} pxl_options;
+#define PXL_OPTIONS_INIT { sizeof(pxl_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0 }
+
+PXL_API PXL_MUST pxl_status pxl_ctx_new(const pxl_options *opt, pxl_ctx **out);    /* opt NULL: defaults */
+PXL_API void        pxl_ctx_free(pxl_ctx *cx);
+PXL_API const char *pxl_errmsg(const pxl_ctx *cx);           /* of the last failed call; never NULL; valid till the next call */
+PXL_API size_t      pxl_diag_count(const pxl_ctx *cx);       /* of the last compile or program_new */
+PXL_API int         pxl_diag_get(const pxl_ctx *cx, size_t i, pxl_diag *out);      /* 0: no such diagnostic */
+enum { PXL_DIAG_FULL = 0, PXL_DIAG_SHORT = 1, PXL_DIAG_COLOR = 2, PXL_DIAG_JSON = 4 };
+PXL_API const char *pxl_diag_text(pxl_ctx *cx, size_t i, int how);                 /* rendered; valid till the next call */
+
+/* --- models ---------------------------------------------------------------------------------------------- */
+PXL_API PXL_MUST pxl_status pxl_compile_file(pxl_ctx *cx, const char *path, pxl_model **out);
+PXL_API PXL_MUST pxl_status pxl_compile_memory(pxl_ctx *cx, const char *name, const char *text, size_t len, pxl_model **out);
+PXL_API void        pxl_model_free(pxl_model *m);
+PXL_API size_t      pxl_program_count(const pxl_model *m);
+PXL_API const char *pxl_program_name(const pxl_model *m, size_t i);                /* NULL: no such program */
+PXL_API const char *pxl_program_param(pxl_model *m, const char *program, size_t i);   /* "batch: int = 8", NULL after the last */
+PXL_API size_t      pxl_task_count(const pxl_model *m);
+PXL_API const char *pxl_task_name(const pxl_model *m, size_t i);
+PXL_API PXL_MUST pxl_status pxl_model_ast(pxl_model *m, const char **out);         /* the tree, printed */
+/* the same text in the house's layout */
+PXL_API PXL_MUST pxl_status pxl_format(pxl_ctx *cx, const char *name, const char *text, size_t len, const char **out);
+
+/* --- programs ---------------------------------------------------------------------------------------------- */
+typedef struct pxl_set { const char *name, *value; } pxl_set;     /* value as typed: "8", "0.05", "[1, 2]" */
+typedef enum pxl_jit { PXL_JIT_AUTO, PXL_JIT_TCC, PXL_JIT_CC } pxl_jit;
+
+typedef struct pxl_program_options {
+	size_t size;
+	const char *name;                          /* NULL: the only one, or `main` */
+	const pxl_set *sets; size_t nset;          /* parameters */
+	int replicas;                              /* 0: as the program says */
+	uint64_t seed;                             /* initial values of variables */
+	int level;                                 /* 0, 1, 2 */
+	pxl_jit jit;
+	int build_only;                            /* stop after the IR: nothing is compiled, no session can be made */
+	const char *no_pass;                       /* comma-separated names of passes to leave out; NULL: none */
+} pxl_program_options;
+#define PXL_PROGRAM_OPTIONS_INIT { sizeof(pxl_program_options), NULL, NULL, 0, 0, 0, 2, PXL_JIT_AUTO, 0, NULL }
+
+PXL_API PXL_MUST pxl_status pxl_program_new(pxl_model *m, const pxl_program_options *opt, pxl_program **out);
+PXL_API void        pxl_program_free(pxl_program *p);
+
+typedef struct pxl_program_info {
+	const char *name, *jit;                    /* jit: "tcc", "cc", "cc (cached)" */
+	int replicas, transfers;
+	double compile_ms;                         /* from text in memory to runnable code */
+	double elaborate_ms, passes_ms, codegen_ms, jit_ms;
+	size_t frame_bytes;                        /* planned memory of intermediates */
+	size_t lower_bound;                        /* what no plan can go below */
+	size_t var_bytes, const_bytes, stream_bytes;
+	size_t peak_bytes;                         /* frame, variables and constants together, per replica */
+} pxl_program_info;
+PXL_API void pxl_program_get_info(const pxl_program *p, pxl_program_info *out);
+
+typedef enum pxl_kind { PXL_ANY, PXL_INPUT, PXL_OUTPUT, PXL_VARIABLE } pxl_kind;
+typedef struct pxl_info {
+	const char *name;
+	pxl_kind kind;
+	pxl_dtype dtype;
+	int rank;
+	int64_t dim[PXL_MAX_RANK];                 /* of a stream: [transfers][replicas] in front where they are more than 1 */
+	size_t nelem, bytes;                       /* of the whole array one run takes or gives */
+	int entry_rank;                            /* trailing dimensions that belong to one entry */
+	int used;                                  /* some op loads or stores it */
+} pxl_info;
+/* Inputs, outputs and variables are numbered together; look a number up once and use it. */
+PXL_API size_t pxl_count(const pxl_program *p);
+PXL_API int    pxl_find(const pxl_program *p, pxl_kind kind, const char *name);    /* -1: there is none */
+PXL_API int    pxl_get_info(const pxl_program *p, int index, pxl_info *out);       /* 0: no such index */
+
+/* Text of a stage: "ir", "schedule", "dot", "plan", "c"; of "ir", `after` names a pass ("" or NULL: before any). */
+PXL_API PXL_MUST pxl_status pxl_emit(pxl_program *p, const char *stage, const char *after, const char **out);
+/* The emitted C, a header, a library and an example caller in `dir`, for use without the compiler. */
+PXL_API PXL_MUST pxl_status pxl_ship(pxl_program *p, const char *dir);
+
+/* --- sessions ------------------------------------------------------------------------------------------------ */
+typedef struct pxl_session_options {
+	size_t size;
+	int threads;                               /* 0: one per processor */
+	int portable;                              /* no oneDNN: kernels of our own alone */
+} pxl_session_options;
+#define PXL_SESSION_OPTIONS_INIT { sizeof(pxl_session_options), 0, 0 }
+
+PXL_API PXL_MUST pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_session **out);
+PXL_API void pxl_session_free(pxl_session *s);
+/* why the last call on this session failed (sessions in several threads do not share pxl_errmsg) */
+PXL_API const char *pxl_session_errmsg(const pxl_session *s);
+
+/* Copy data in (inputs, variables) or out (outputs, variables); bytes must be the array's. */
+PXL_API PXL_MUST pxl_status pxl_write(pxl_session *s, int index, const void *data, size_t bytes);
+PXL_API PXL_MUST pxl_status pxl_read(pxl_session *s, int index, void *out, size_t bytes);
+/* Use the caller's array itself for a stream, without copies, in every run until bound anew (NULL: back to the session's own). */
+PXL_API PXL_MUST pxl_status pxl_bind(pxl_session *s, int index, void *data, size_t bytes);
+PXL_API PXL_MUST pxl_status pxl_run(pxl_session *s, size_t times);
+PXL_API uint64_t pxl_runs(const pxl_session *s);
+
+/* Variables by name, as safetensors. Loading checks every shape before writing any; what is missing on either side is an
+ * error unless `partial`. Saving is atomic. */
+PXL_API PXL_MUST pxl_status pxl_load(pxl_session *s, const char *path, int partial);
+PXL_API PXL_MUST pxl_status pxl_save(pxl_session *s, const char *path);
+/* copy every variable of the same name, dtype and shape; *out: how many */
+PXL_API PXL_MUST pxl_status pxl_copy_variables(pxl_session *to, pxl_session *from, size_t *out);
+
+/* When weights move (PopXL's rules): sessions start attached. */
+PXL_API PXL_MUST pxl_status pxl_attach(pxl_session *s);
+PXL_API PXL_MUST pxl_status pxl_detach(pxl_session *s, int weights_to_host);
+PXL_API int      pxl_is_attached(const pxl_session *s);
+PXL_API PXL_MUST pxl_status pxl_weights_to_host(pxl_session *s);
+PXL_API PXL_MUST pxl_status pxl_weights_from_host(pxl_session *s);
+
+/* --- tasks: what `pxlc train` and `pxlc test` do ---------------------------------------------------------------- */
+typedef struct pxl_metric { const char *name; double value; } pxl_metric;
+typedef struct pxl_progress {
+	const char *task;
+	int64_t epoch, epochs;                     /* from 1 */
+	int64_t step, steps;                       /* within the epoch: done, and to do */
+	int64_t total_step;                        /* since the task began, earlier runs it resumed included */
+	double seconds, it_per_s;
+	const pxl_metric *metrics; size_t nmetric; /* what the task shows */
+	int epoch_done;
+} pxl_progress;
+/* called after steps, at most some ten times a second and at the end of each epoch; nonzero asks the task to stop (and save) */
+typedef int (*pxl_progress_fn)(void *user, const pxl_progress *now);
+
+typedef struct pxl_task_options {
+	size_t size;
+	const char *task;                          /* NULL: "train" */
+	int64_t epochs, limit;                     /* 0: as the task says; limit: steps of this run */
+	const char *weights, *save;                /* NULL: as the task says; save "": nowhere */
+	int resume;                                /* go on from `save` (or `weights`, if given): step, data position, variables */
+	const char *log;                           /* JSON lines; NULL: none */
+	const char *data_dir;                      /* NULL: $PXL_DATA_DIR, then ~/.cache/pxl */
+	pxl_program_options program;               /* name is the task's */
+	pxl_session_options session;
+	pxl_progress_fn progress; void *progress_user;
+} pxl_task_options;
+#define PXL_TASK_OPTIONS_INIT { sizeof(pxl_task_options), NULL, 0, 0, NULL, NULL, 0, NULL, NULL, \
+	PXL_PROGRAM_OPTIONS_INIT, PXL_SESSION_OPTIONS_INIT, NULL, NULL }
+
+typedef struct pxl_result {
+	const char *task, *program, *data;         /* data: "mnist", "digits", "arrays" or "none" */
+	const char *saved;                         /* file, or "" */
+	int64_t steps, samples;                    /* of this run */
+	double seconds, it_per_s, samples_per_s, last_loss, compile_ms;
+	const pxl_metric *report; size_t nreport;
+	const pxl_metric *show; size_t nshow;      /* last values */
+	int interrupted;
+} pxl_result;
+/* Runs the task to its end, or to PXL_EINTR after saving. The result belongs to the model, till the next task. */
+PXL_API PXL_MUST pxl_status pxl_task_run(pxl_model *m, const pxl_task_options *opt, const pxl_result **out);
+
+/* --- arrays in files -------------------------------------------------------------------------------------------- */
+typedef struct pxl_array { pxl_dtype dtype; int rank; int64_t dim[PXL_MAX_RANK]; size_t nelem, bytes; void *data; } pxl_array;
+PXL_API PXL_MUST pxl_status pxl_npy_read(pxl_ctx *cx, const char *path, pxl_array *out);     /* free with pxl_array_free */
+PXL_API PXL_MUST pxl_status pxl_npy_write(pxl_ctx *cx, const char *path, pxl_dtype t, int rank, const int64_t *dim, const void *data);
+PXL_API void   pxl_array_free(pxl_ctx *cx, pxl_array *a);
+PXL_API double pxl_element(pxl_dtype t, const void *data, size_t i);                         /* as a double */
+PXL_API void   pxl_convert(pxl_dtype to, void *dst, pxl_dtype from, const void *src, size_t n);   /* by the rules of `cast` */
+
+/* --- what the library knows about itself ------------------------------------------------------------------------ */
+/* "ops" (all, one a line), "ops.json", "op" NAME, "op.md" (the manual of all), "explain" CODE, "errors.md", "passes".
+ * EINVAL for an unknown name, with the nearest one in the message. Valid till the next call on cx. */
+PXL_API PXL_MUST pxl_status pxl_describe(pxl_ctx *cx, const char *what, const char *name, const char **out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
