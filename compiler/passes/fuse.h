@@ -1,0 +1,82 @@
+/* fuse.h — elementwise groups: what one fused loop computes.
+ *
+ * An elementwise op is written once, as text in the language of `kernel` (OpDef.expr).  Before
+ * emission every such op is part of an OP_fused, if only a group of one; its attribute 0 (AttrVal.p)
+ * is a Pattern: a list of nodes over the operands of the OP_fused, arguments before their users.
+ *
+ * What codegen may rely on:
+ *   - `shape` is the iteration space; every result of the OP_fused has exactly this shape;
+ *   - operand i is read as its layout says, broadcast to `shape` from the right (strides 0);
+ *   - result i is the value of node outs[i].node. With `into` >= 0 it is not new memory: it is stored
+ *     over operand `into` (same shape and dtype; the result's layout is that operand's);
+ *   - operand memory that a group writes is read by it only at the element being written, so within a
+ *     block all loads come before the first store, and blocks may run in any order;
+ *   - a result may share memory with an operand of equal element size and layout (the memory plan
+ *     does that when the operand dies), under the same rule.
+ *
+ * Rounding: inside one op values keep the precision of their class; the op's own value is brought to
+ * its dtype (`norm`: rt->norm[dtype], nothing when that entry is NULL; FUSE_CVT: rt->cvt) before
+ * anybody uses it, so that fusing never changes a result.
+ *
+ * The language of .expr: operand and attribute names, numbers, `inf`, `nan`; + - * / // % ** and
+ * comparisons, and or not, `a if c else b`, parentheses; a call of any primitive of runtime/pxlrt.h
+ * by name (`exp(x)`, `gelu_grad(g, x)`, `sel(c, a, b)`); and
+ *   cast(e)        convert to the result's dtype by the rules of the `cast` op
+ *   fold(p, ts)    a list operand combined from the left: ((t0 p t1) p t2) …, p of two arguments
+ *   set(name)      1 if the optional operand or attribute is given, else 0, known when binding
+ *   fixed(name)    1 if a P_SCALAR is a number, 0 if it is a tensor, known when binding
+ * A condition known when binding picks its branch there, so the other one may name what is not set.
+ * All of an op's operands are brought to one class, the widest of theirs (i64 < u64 < f32 < f64);
+ * P_SCALAR operands and attributes are first rounded to the dtype of operand 0.  A result of another class, as a
+ * comparison of floats has, is converted at the end. */
+#ifndef COMPILER_PASSES_FUSE_H
+#define COMPILER_PASSES_FUSE_H
+
+#include "compiler/ops/op.h"
+
+typedef enum FusePrim {
+#define X(n) FP_##n,
+	PXLRT_VEC1_ALL(X) PXLRT_VEC1_FLOAT(X) PXLRT_VEC2_ALL(X) PXLRT_VEC2_FLOAT(X) PXLRT_VEC3_ALL(X)
+#undef X
+	FP_COUNT
+} FusePrim;
+typedef struct FusePrimInfo { const char *name; int arity, only_float; } FusePrimInfo;
+extern const FusePrimInfo fuse_prim[FP_COUNT];           /* name: the member of struct pxlrt_f32 and kin */
+
+typedef enum FuseKind { FUSE_LOAD, FUSE_CONST, FUSE_PRIM, FUSE_CVT } FuseKind;
+typedef struct FuseNode {
+	FuseKind kind;
+	int cls;                 /* PXLRT_F32 …: class of the value */
+	DType dtype;             /* LOAD: of the operand; CVT: converted to; PRIM: brought to, if norm */
+	int norm;                /* PRIM: the value of a whole op: rt->norm[dtype] applies */
+	FusePrim prim;           /* PRIM */
+	int arg[3];              /* PRIM, CVT: nodes with smaller indices; PRIM's are of class cls */
+	int operand;             /* LOAD */
+	double f;                /* CONST of classes f32 and f64 */
+	int64_t i;               /* CONST of classes i64 and u64 (its bits) */
+	Span at;                 /* place of the op it came from: comments, faults */
+} FuseNode;
+
+typedef struct FuseOut { int node; int into; } FuseOut;  /* into: operand written, or -1: new memory */
+
+struct Pattern {
+	Shape shape;
+	VEC(FuseNode) nodes;
+	VEC(FuseOut) outs;       /* one per result of the OP_fused */
+	const char *label;       /* what was fused, for comments: "Add.101 Gelu.103" */
+	double flops;            /* per element */
+};
+
+int dtype_class(DType t);                                /* PXLRT_F32 …; -1 for float8 */
+int fuse_load(Arena *a, Pattern *p, int operand, DType t, Span at);      /* the node of a load, shared per operand */
+int fuse_const(Arena *a, Pattern *p, DType t, double x, Span at);        /* x rounded to t */
+/* Append the expression of an ELTWISE op; node[i] stands for op->in.at[i] (ignored where absent).
+ * Returns the node of its value, or -1 with the reason in why (our own fault: a bad .expr). */
+int fuse_bind(Arena *a, Pattern *p, const Op *op, const int *node, Buf *why);
+
+static inline Pattern *fused_pattern(const Op *op) { return op->attr[0].p; }      /* op->code == OP_fused */
+int  pattern_writes(const Pattern *p, int operand);      /* is operand stored over */
+int  pattern_alias(const Pattern *p, int out);           /* operand whose memory result `out` is, or -1 */
+void pattern_print(const Pattern *p, Buf *out);          /* "n2 = add.f32(n0, n1); out0 = n2": in textual IR and comments */
+
+#endif
