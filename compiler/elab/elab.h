@@ -23,6 +23,7 @@ typedef struct ElabOptions {
 } ElabOptions;
 
 Elab *elab_new(const ElabOptions *o);
+void  elab_seed(Elab *e, uint64_t seed);                     /* for host arrays drawn while building; before elab_program */
 int   elab_file(Elab *e, uint32_t src);                      /* parse and run the top level; 0 after errors */
 int   elab_program_count(const Elab *e);
 const char *elab_program_name(const Elab *e, int i);         /* in order of declaration */

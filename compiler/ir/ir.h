@@ -129,6 +129,7 @@ struct Graph {
 	int next_hook;
 	Map names;                   /* interned name → itself: names taken */
 	VEC(Op *) seq[EXEC_COUNT];   /* in_sequence's list L (R199) */
+	Map args;                    /* named inputs (addons' named graphs): Tensor * → dotted name, for listings */
 	int not_differentiable;      /* R230: from a module with a hand-written gradient */
 	Span at;
 	const Frame *chain;

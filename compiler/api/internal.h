@@ -1,0 +1,99 @@
+/* internal.h — what stands behind the opaque types of pxl.h.
+ *
+ * A Unit is one model's compile-time world: arena, names, sources, diagnostics, evaluator.  The
+ * context keeps the last one alive so that its diagnostics can be asked for; models, programs and
+ * sessions count references upwards, so hosts may free in any order. */
+#ifndef COMPILER_API_INTERNAL_H
+#define COMPILER_API_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "compiler/api/pxl.h"
+#include "compiler/codegen/codegen.h"
+#include "compiler/elab/elab.h"
+#include "lang/lang.h"
+
+typedef struct Unit {
+	atomic_int refs;
+	AllocFn alloc; void *alloc_user;
+	Arena mem;
+	Intern names;
+	Sources srcs;
+	Diags ds;
+	Elab *elab;
+	pxl_ctx *cx;                 /* borrowed: for the callbacks */
+	uint32_t src;                /* the model's file */
+	int broken;                  /* ran out of memory half way: only good for freeing */
+	int reported;                /* diagnostics already given to the callback */
+	double load_ms;
+} Unit;
+
+struct pxl_ctx {
+	atomic_int refs;
+	pxl_options opt;
+	char *cache_dir;
+	char errmsg[1024];
+	Unit *last;                  /* whose diagnostics are asked for; NULL before the first compile */
+	Arena text;                  /* texts handed out that live till the next call */
+};
+
+struct pxl_model {
+	atomic_int refs;
+	pxl_ctx *cx;
+	Unit *u;
+	struct TaskMemory *task;     /* of the last task run: see task.c */
+};
+
+struct pxl_program {
+	atomic_int refs;
+	pxl_model *m;
+	char *name;
+	uint64_t seed;
+	Ir *ir;                      /* as the user wrote it */
+	Ir *lowered;
+	Plan *plan;
+	Module *mod;
+	Jit *jit;
+	RtProgram rt;
+	pxl_program_info info;
+	pxl_info *infos; int ninfo;  /* streams first, in stream order, then variables */
+};
+
+struct pxl_session {
+	pxl_program *p;
+	RtSession *rt;
+	RtErr err;
+	void **own;                  /* per stream: the session's buffer, made at the first write, run or read */
+	void **bound;                /* per stream: the caller's array, or NULL */
+	RtBind *binds;               /* scratch of pxl_run */
+};
+
+/* memory of the context's hook, zeroed; NULL: none */
+void *cx_alloc(pxl_ctx *cx, size_t size);
+void  cx_free(pxl_ctx *cx, void *p);
+char *cx_strdup(pxl_ctx *cx, const char *s);
+RtAlloc cx_rt_alloc(const pxl_ctx *cx);
+
+pxl_status cx_fail(pxl_ctx *cx, pxl_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+pxl_status cx_fail_rt(pxl_ctx *cx, const RtErr *e);              /* the runtime's message, its status */
+Arena *cx_text(pxl_ctx *cx);                                     /* the text arena, emptied */
+
+pxl_ctx *ctx_ref(pxl_ctx *cx);
+Unit *unit_new(pxl_ctx *cx, pxl_status *st);
+Unit *unit_ref(Unit *u);
+void  unit_unref(Unit *u);
+void  ctx_set_last(pxl_ctx *cx, Unit *u);
+pxl_model *model_ref(pxl_model *m);
+pxl_program *program_ref(pxl_program *p);
+
+/* Run fn with u's arena guarded: running out of memory, or over the limit, comes back as a status.
+ * Afterwards new diagnostics have been handed to the callback, and errors make it PXL_EMODEL. */
+typedef pxl_status (*UnitFn)(Unit *u, void *arg);
+pxl_status unit_guard(Unit *u, UnitFn fn, void *arg);
+
+double now_ms(void);
+/* whole file, NUL-terminated, from the context's hook; PXL_EIO with message */
+pxl_status read_file(pxl_ctx *cx, const char *path, size_t max, char **text, size_t *len);
+void task_memory_free(pxl_ctx *cx, struct TaskMemory *t);
+
+#endif

@@ -1,0 +1,174 @@
+/* model.c — files and texts become models: parsed, their top level run, programs and tasks known. */
+#include "compiler/api/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_MODEL_BYTES = 64 << 20 };
+
+/* --- `use name` beside the model ------------------------------------------------------------------ */
+static int read_module(void *user, const Source *from, const char *name, const char **path, const char **text, size_t *len, Buf *why)
+{
+	Unit *u = user;
+	if (!from || !from->path) return 0;
+	const char *slash = strrchr(from->path, '/');
+	int dir = slash ? (int)(slash - from->path) + 1 : 0;
+	char *file = arena_printf(&u->mem, "%.*s%s.pxl", dir, from->path, name);
+	char *bytes;
+	if (access(file, F_OK) != 0) return 0;
+	if (read_file(u->cx, file, MAX_MODEL_BYTES, &bytes, len) != PXL_OK) {
+		buf_puts(why, u->cx->errmsg);
+		return -1;
+	}
+	*path = file;
+	*text = arena_str(&u->mem, bytes, *len);
+	cx_free(u->cx, bytes);
+	return 1;
+}
+
+static void model_print(void *user, const char *text, size_t len)
+{
+	Unit *u = user;
+	if (u->cx->opt.print) u->cx->opt.print(u->cx->opt.print_user, text, len);
+}
+
+/* --- compiling ---------------------------------------------------------------------------------------- */
+typedef struct Load { const char *name, *path, *text; size_t len; } Load;
+
+static pxl_status load(Unit *u, void *arg)
+{
+	const Load *l = arg;
+	intern_init(&u->names, &u->mem);
+	u->src = source_add(&u->srcs, l->name, l->path, l->text, l->len);
+	u->elab = elab_new(&(ElabOptions){ .mem = &u->mem, .names = &u->names, .srcs = &u->srcs, .ds = &u->ds,
+	                                   .allow_native = u->cx->opt.allow_native, .max_steps = u->cx->opt.max_steps,
+	                                   .read_module = read_module, .print = model_print, .user = u });
+	return elab_file(u->elab, u->src) ? PXL_OK : PXL_EMODEL;
+}
+
+static pxl_status compile(pxl_ctx *cx, Load *l, pxl_model **out)
+{
+	pxl_status st;
+	double start = now_ms();
+	Unit *u = unit_new(cx, &st);
+	if (!u) return st;
+	st = unit_guard(u, load, l);
+	u->load_ms = now_ms() - start;
+	pxl_model *m = st == PXL_OK ? cx_alloc(cx, sizeof *m) : NULL;
+	if (!m) {
+		unit_unref(u);
+		return st == PXL_OK ? cx_fail(cx, PXL_ENOMEM, "out of memory") : st;
+	}
+	atomic_init(&m->refs, 1);
+	m->cx = ctx_ref(cx);
+	m->u = u;
+	*out = m;
+	return PXL_OK;
+}
+
+pxl_status pxl_compile_memory(pxl_ctx *cx, const char *name, const char *text, size_t len, pxl_model **out)
+{
+	if (!cx) return PXL_EINVAL;
+	if (!text || !out) return cx_fail(cx, PXL_EINVAL, "pxl_compile_memory needs a text and a place for the model");
+	if (len > MAX_MODEL_BYTES) return cx_fail(cx, PXL_EINVAL, "a model's text may have at most %d MiB", MAX_MODEL_BYTES >> 20);
+	return compile(cx, &(Load){ name ? name : "<memory>", NULL, text, len }, out);
+}
+
+pxl_status pxl_compile_file(pxl_ctx *cx, const char *path, pxl_model **out)
+{
+	char *text;
+	size_t len;
+	if (!cx) return PXL_EINVAL;
+	if (!path || !out) return cx_fail(cx, PXL_EINVAL, "pxl_compile_file needs a path and a place for the model");
+	ctx_set_last(cx, NULL);
+	pxl_status st = read_file(cx, path, MAX_MODEL_BYTES, &text, &len);
+	if (st != PXL_OK) return st;
+	st = compile(cx, &(Load){ path, path, text, len }, out);
+	cx_free(cx, text);
+	return st;
+}
+
+pxl_model *model_ref(pxl_model *m)
+{
+	atomic_fetch_add(&m->refs, 1);
+	return m;
+}
+
+void pxl_model_free(pxl_model *m)
+{
+	if (!m || atomic_fetch_sub(&m->refs, 1) != 1) return;
+	pxl_ctx *cx = m->cx;
+	task_memory_free(cx, m->task);
+	unit_unref(m->u);
+	cx_free(cx, m);
+	pxl_ctx_free(cx);
+}
+
+/* --- questions ------------------------------------------------------------------------------------------ */
+size_t pxl_program_count(const pxl_model *m) { return (size_t)elab_program_count(m->u->elab); }
+size_t pxl_task_count(const pxl_model *m) { return (size_t)elab_task_count(m->u->elab); }
+
+const char *pxl_program_name(const pxl_model *m, size_t i)
+{
+	return i < pxl_program_count(m) ? elab_program_name(m->u->elab, (int)i) : NULL;
+}
+
+const char *pxl_task_name(const pxl_model *m, size_t i)
+{
+	return i < pxl_task_count(m) ? elab_task_name(m->u->elab, (int)i) : NULL;
+}
+
+typedef struct ParamQuery { const char *program; size_t i; const char *out; } ParamQuery;
+
+static pxl_status query_param(Unit *u, void *arg)
+{
+	ParamQuery *q = arg;
+	q->out = elab_program_param(u->elab, q->program, (int)q->i);
+	return PXL_OK;
+}
+
+const char *pxl_program_param(pxl_model *m, const char *program, size_t i)
+{
+	ParamQuery q = { program, i, NULL };
+	return unit_guard(m->u, query_param, &q) == PXL_OK ? q.out : NULL;
+}
+
+static pxl_status print_ast(Unit *u, void *arg)
+{
+	Buf b = buf_new(&u->mem);
+	ast_print(lang_parse(&u->mem, &u->names, &u->ds, u->src), &b);
+	*(const char **)arg = b.s;
+	return PXL_OK;
+}
+
+pxl_status pxl_model_ast(pxl_model *m, const char **out)
+{
+	return unit_guard(m->u, print_ast, (void *)out);
+}
+
+typedef struct FormatCall { const char *name, *text; size_t len; Buf out; } FormatCall;
+
+static pxl_status format_text(Unit *u, void *arg)
+{
+	FormatCall *f = arg;
+	intern_init(&u->names, &u->mem);
+	u->src = source_add(&u->srcs, f->name, NULL, f->text, f->len);
+	Ast *file = lang_parse(&u->mem, &u->names, &u->ds, u->src);
+	f->out = buf_new(&u->mem);
+	if (u->ds.errors == 0) ast_format(file, source_get(&u->srcs, u->src), &f->out);
+	return PXL_OK;
+}
+
+/* The context keeps the unit, and so the text, as its last one. */
+pxl_status pxl_format(pxl_ctx *cx, const char *name, const char *text, size_t len, const char **out)
+{
+	pxl_status st;
+	FormatCall f = { name ? name : "<memory>", text, len, { 0 } };
+	Unit *u = unit_new(cx, &st);
+	if (!u) return st;
+	st = unit_guard(u, format_text, &f);
+	if (st == PXL_OK) *out = f.out.s;
+	unit_unref(u);
+	return st;
+}

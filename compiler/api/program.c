@@ -1,0 +1,301 @@
+/* program.c — one program from the evaluator's IR to machine code, and what can be asked of it.
+ *
+ * The IR that the user wrote is kept as it is; passes, plan and code work on a clone. */
+#include "compiler/api/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/codegen/ship.h"
+#include "compiler/ops/op.h"
+
+/* --- building ------------------------------------------------------------------------------------------ */
+typedef struct BuildCall {
+	pxl_program *p;
+	pxl_program_options o;
+	RtErr err;
+	pxl_status st;
+} BuildCall;
+
+static unsigned long passes_disabled(pxl_ctx *cx, const char *list, pxl_status *st)
+{
+	unsigned long bits = 0;
+	while (list && *list) {
+		size_t n = strcspn(list, ",");
+		int found = -1;
+		for (int i = 0; i < pass_count(); i++)
+			if (strlen(pass_name(i)) == n && !strncmp(pass_name(i), list, n)) found = i;
+		if (found < 0) {
+			*st = cx_fail(cx, PXL_EINVAL, "there is no pass `%.*s`; `pxlc ops --passes` lists them", (int)n, list);
+			return 0;
+		}
+		bits |= 1ul << found;
+		list += n + (list[n] == ',');
+	}
+	return bits;
+}
+
+static const char *only_program(Unit *u)
+{
+	if (elab_program_count(u->elab) == 1) return elab_program_name(u->elab, 0);
+	for (int i = 0; i < elab_program_count(u->elab); i++)
+		if (!strcmp(elab_program_name(u->elab, i), "main")) return "main";
+	return NULL;
+}
+
+static int has_program(Unit *u, const char *name)
+{
+	for (int i = 0; i < elab_program_count(u->elab); i++)
+		if (!strcmp(elab_program_name(u->elab, i), name)) return 1;
+	return 0;
+}
+
+static pxl_status no_program(Unit *u, const char *name)
+{
+	Buf b = buf_new(&u->mem);
+	int n = elab_program_count(u->elab);
+	for (int i = 0; i < n; i++) buf_printf(&b, "%s`%s`", i ? ", " : "", elab_program_name(u->elab, i));
+	if (n == 0) return cx_fail(u->cx, PXL_EINVAL, "this model declares no program");
+	if (!name) return cx_fail(u->cx, PXL_EINVAL, "which program? this model has %s", b.s);
+	return cx_fail(u->cx, PXL_EINVAL, "there is no program `%s`; this model has %s", name, b.s);
+}
+
+static pxl_status build_ir(Unit *u, BuildCall *c)
+{
+	const char *name = c->o.name ? c->o.name : only_program(u);
+	if (!name || !has_program(u, name)) return no_program(u, c->o.name);
+	c->p->name = cx_strdup(u->cx, name);
+	if (!c->p->name) return cx_fail(u->cx, PXL_ENOMEM, "out of memory");
+	elab_seed(u->elab, c->o.seed);
+	c->p->ir = elab_program(u->elab, name, (const ElabSet *)c->o.sets, (int)c->o.nset, c->o.replicas);
+	return c->p->ir ? PXL_OK : PXL_EMODEL;
+}
+
+static void describe_program(pxl_program *p)
+{
+	const Module *m = p->mod;
+	p->rt = (RtProgram){ .name = p->name, .main = jit_entry(p->jit), .replicas = p->ir->local_replicas, .transfers = p->ir->transfers,
+	                     .frame_bytes = p->plan->frame_bytes, .var_bytes = p->plan->var_bytes, .const_bytes = p->plan->const_bytes,
+	                     .consts = m->consts, .nvar = m->nvar, .nstream = m->nstream, .nsite = m->nsite,
+	                     .vars = m->vars, .streams = m->streams, .sites = m->sites };
+	pxl_program_info *i = &p->info;
+	i->name = p->name;
+	i->jit = jit_kind(p->jit);
+	i->replicas = p->rt.replicas;
+	i->transfers = p->rt.transfers;
+	i->frame_bytes = p->plan->frame_bytes;
+	i->lower_bound = p->plan->graph[0].lower_bound;
+	i->var_bytes = p->plan->var_bytes;
+	i->const_bytes = p->plan->const_bytes;
+	i->peak_bytes = i->frame_bytes + i->var_bytes + i->const_bytes;
+	for (int s = 0; s < m->nstream; s++)
+		i->stream_bytes += m->streams[s].bytes * (size_t)p->rt.transfers * (size_t)p->rt.replicas;
+}
+
+static void stream_info(const pxl_program *p, const RtStream *s, pxl_info *out)
+{
+	*out = (pxl_info){ .name = s->name, .kind = s->is_input ? PXL_INPUT : PXL_OUTPUT, .dtype = (pxl_dtype)s->dtype,
+	                   .nelem = s->nelem, .bytes = s->bytes, .entry_rank = s->rank, .used = s->used };
+	int lead[2] = { p->rt.transfers, p->rt.replicas };
+	for (int i = 0; i < 2; i++)
+		if (lead[i] > 1) {
+			out->dim[out->rank++] = lead[i];
+			out->nelem *= (size_t)lead[i];
+			out->bytes *= (size_t)lead[i];
+		}
+	for (int i = 0; i < s->rank && out->rank < PXL_MAX_RANK; i++) out->dim[out->rank++] = s->dim[i];
+}
+
+static void list_infos(pxl_program *p, Arena *mem)
+{
+	p->ninfo = p->rt.nstream + p->rt.nvar;
+	p->infos = NEWN(mem, pxl_info, p->ninfo + 1);
+	for (int i = 0; i < p->rt.nstream; i++) stream_info(p, &p->rt.streams[i], &p->infos[i]);
+	for (int i = 0; i < p->rt.nvar; i++) {
+		const RtVar *v = &p->rt.vars[i];
+		pxl_info *o = &p->infos[p->rt.nstream + i];
+		*o = (pxl_info){ .name = v->name, .kind = PXL_VARIABLE, .dtype = (pxl_dtype)v->dtype, .rank = v->rank,
+		                 .nelem = v->nelem, .bytes = v->bytes, .entry_rank = v->rank, .used = 1 };
+		memcpy(o->dim, v->dim, sizeof v->dim);
+	}
+}
+
+static pxl_status compile_ir(Unit *u, BuildCall *c)
+{
+	pxl_program *p = c->p;
+	pxl_status st = PXL_OK;
+	PassOptions po = { .level = c->o.level, .verify = u->cx->opt.verify };
+	po.disabled = passes_disabled(u->cx, c->o.no_pass, &st);
+	if (st != PXL_OK) return st;
+	double t0 = now_ms();
+	p->lowered = ir_clone(p->ir, &u->mem, NULL);
+	if (!passes_run(p->lowered, &po)) return PXL_EMODEL;
+	if (!(p->plan = memplan(p->lowered, &u->mem))) return PXL_EMODEL;
+	double t1 = now_ms();
+	if (!(p->mod = codegen(p->lowered, p->plan, &u->mem))) return PXL_EMODEL;
+	double t2 = now_ms();
+	JitOptions jo = { .kind = c->o.jit == PXL_JIT_TCC ? JIT_TCC : c->o.jit == PXL_JIT_CC ? JIT_CC : JIT_AUTO,
+	                  .cache_dir = u->cx->cache_dir, .alloc = cx_rt_alloc(u->cx) };
+	if (jit_compile(p->mod, &jo, &p->jit, &c->err)) return cx_fail_rt(u->cx, &c->err);
+	double t3 = now_ms();
+	p->info.passes_ms = t1 - t0;
+	p->info.codegen_ms = t2 - t1;
+	p->info.jit_ms = t3 - t2;
+	describe_program(p);
+	list_infos(p, &u->mem);
+	return PXL_OK;
+}
+
+static pxl_status build(Unit *u, void *arg)
+{
+	BuildCall *c = arg;
+	double start = now_ms();
+	pxl_status st = build_ir(u, c);
+	c->p->info.elaborate_ms = now_ms() - start;
+	if (st == PXL_OK && !c->o.build_only) st = compile_ir(u, c);
+	c->p->info.compile_ms = u->load_ms + now_ms() - start;
+	return st;
+}
+
+/* Each program_new reports its own diagnostics; those of earlier ones on the same model are forgotten. */
+static void forget_diags(Unit *u)
+{
+	u->ds.at.n = 0;
+	u->ds.errors = u->ds.warnings = 0;
+	u->reported = 0;
+}
+
+pxl_status pxl_program_new(pxl_model *m, const pxl_program_options *opt, pxl_program **out)
+{
+	if (!m || !out) return PXL_EINVAL;
+	BuildCall c = { .o = PXL_PROGRAM_OPTIONS_INIT };
+	if (opt) memcpy(&c.o, opt, opt->size < sizeof c.o ? opt->size : sizeof c.o);
+	if (!(c.p = cx_alloc(m->cx, sizeof *c.p))) return cx_fail(m->cx, PXL_ENOMEM, "out of memory");
+	atomic_init(&c.p->refs, 1);
+	c.p->m = model_ref(m);
+	c.p->seed = c.o.seed;
+	forget_diags(m->u);
+	pxl_status st = unit_guard(m->u, build, &c);
+	if (st != PXL_OK) pxl_program_free(c.p);
+	else *out = c.p;
+	return st;
+}
+
+pxl_program *program_ref(pxl_program *p)
+{
+	atomic_fetch_add(&p->refs, 1);
+	return p;
+}
+
+void pxl_program_free(pxl_program *p)
+{
+	if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;
+	pxl_model *m = p->m;
+	if (p->jit) jit_free(p->jit);
+	cx_free(m->cx, p->name);
+	cx_free(m->cx, p);
+	pxl_model_free(m);
+}
+
+/* --- questions ------------------------------------------------------------------------------------------ */
+void pxl_program_get_info(const pxl_program *p, pxl_program_info *out) { *out = p->info; }
+size_t pxl_count(const pxl_program *p) { return (size_t)p->ninfo; }
+
+int pxl_find(const pxl_program *p, pxl_kind kind, const char *name)
+{
+	for (int i = 0; i < p->ninfo; i++)
+		if ((kind == PXL_ANY || p->infos[i].kind == kind) && !strcmp(p->infos[i].name, name)) return i;
+	return -1;
+}
+
+int pxl_get_info(const pxl_program *p, int index, pxl_info *out)
+{
+	if (index < 0 || index >= p->ninfo) return 0;
+	*out = p->infos[index];
+	return 1;
+}
+
+/* --- stages as text ---------------------------------------------------------------------------------------- */
+typedef struct EmitCall { pxl_program *p; const char *stage, *after; Buf out; } EmitCall;
+
+static pxl_status emit_ir(Unit *u, EmitCall *c)
+{
+	Ir *ir = c->p->ir;
+	if (c->after && c->after[0]) {
+		int known = 0;
+		for (int i = 0; i < pass_count(); i++) known |= !strcmp(pass_name(i), c->after);
+		if (!known) return cx_fail(u->cx, PXL_EINVAL, "there is no pass `%s`", c->after);
+		ir = ir_clone(ir, &u->mem, NULL);
+		if (!passes_run(ir, &(PassOptions){ .level = 2, .verify = u->cx->opt.verify, .stop_after = c->after })) return PXL_EMODEL;
+	}
+	ir_print(ir, &c->out);
+	return PXL_OK;
+}
+
+static pxl_status emit_schedule(Unit *u, EmitCall *c)
+{
+	(void)u;
+	for (int i = 0; i < c->p->ir->graphs.n; i++) {
+		Graph *g = c->p->ir->graphs.at[i];
+		print_schedule(g, &g->args, &c->out);
+		buf_putc(&c->out, '\n');
+	}
+	return PXL_OK;
+}
+
+static pxl_status emit_dot(Unit *u, EmitCall *c)
+{
+	(void)u;
+	for (int i = 0; i < c->p->ir->graphs.n; i++) ir_dot(c->p->ir->graphs.at[i], &c->out);
+	return PXL_OK;
+}
+
+static pxl_status emit_plan(Unit *u, EmitCall *c)
+{
+	if (!c->p->plan) return cx_fail(u->cx, PXL_EINVAL, "the program was only built, not compiled: there is no plan");
+	plan_print(c->p->lowered, c->p->plan, &c->out);
+	return PXL_OK;
+}
+
+static pxl_status emit_c(Unit *u, EmitCall *c)
+{
+	if (!c->p->mod) return cx_fail(u->cx, PXL_EINVAL, "the program was only built, not compiled: there is no C");
+	buf_put(&c->out, c->p->mod->text, c->p->mod->len);
+	return PXL_OK;
+}
+
+static const struct { const char *name; pxl_status (*emit)(Unit *u, EmitCall *c); } stages[] = {
+	{ "ir", emit_ir }, { "schedule", emit_schedule }, { "dot", emit_dot }, { "plan", emit_plan }, { "c", emit_c },
+};
+
+static pxl_status emit(Unit *u, void *arg)
+{
+	EmitCall *c = arg;
+	c->out = buf_new(&u->mem);
+	for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+		if (!strcmp(stages[i].name, c->stage)) return stages[i].emit(u, c);
+	return cx_fail(u->cx, PXL_EINVAL, "there is no stage `%s`: ast, ir, schedule, dot, plan and c can be printed", c->stage);
+}
+
+pxl_status pxl_emit(pxl_program *p, const char *stage, const char *after, const char **out)
+{
+	EmitCall c = { .p = p, .stage = stage, .after = after };
+	pxl_status st = unit_guard(p->m->u, emit, &c);
+	if (st == PXL_OK) *out = c.out.s;
+	return st;
+}
+
+typedef struct ShipCall { pxl_program *p; const char *dir; RtErr err; } ShipCall;
+
+static pxl_status ship_program(Unit *u, void *arg)
+{
+	ShipCall *c = arg;
+	return ship(c->p->mod, &c->p->rt, c->dir, &u->mem, &c->err) ? cx_fail_rt(u->cx, &c->err) : PXL_OK;
+}
+
+pxl_status pxl_ship(pxl_program *p, const char *dir)
+{
+	ShipCall c = { .p = p, .dir = dir };
+	if (!p->mod) return cx_fail(p->m->cx, PXL_EINVAL, "the program was only built, not compiled: there is nothing to ship");
+	return unit_guard(p->m->u, ship_program, &c);
+}
