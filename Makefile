@@ -47,7 +47,7 @@ $(BUILD)/o/%.o: %.c
 $(BUILD)/o/gen/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALLCFLAGS) -Wno-unused-function -c -o $@ $<
-$(BUILD)/o/runtime/kernels/%.o: KFLAGS := $(if $(SAN),,-O3)
+$(BUILD)/o/runtime/kernels/%.o: KFLAGS := $(if $(SAN),,-O3) -fno-math-errno -fno-trapping-math
 
 $(BUILD)/gen/lang/grammar.c: lang/grammar.y
 	@mkdir -p $(@D)

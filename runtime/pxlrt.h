@@ -137,6 +137,8 @@ struct pxlrt {
 
 	/* integer division: fault when any of n divisors is zero */
 	int (*divcheck)(struct pxlrt_lane *ln, int dtype, const void *b, long n, int site);
+	/* integer pow: fault when any of n exponents is negative */
+	int (*powcheck)(struct pxlrt_lane *ln, int dtype, const void *e, long n, int site);
 	/* record a run-time fault; returns its status. site indexes the program's table of source places */
 	int (*fault)(struct pxlrt_lane *ln, int site, const char *what);
 	void (*at)(struct pxlrt_lane *ln, int site);          /* faults of the next calls happen at this place */
