@@ -48,8 +48,11 @@ extern const char *const ast_kind_name[A_COUNT];
 
 typedef enum Star { NO_STAR, STAR, STAR_STAR } Star;             /* x, *x, **x */
 
+enum { AST_MAX_DEPTH = 500 };  /* the parser cuts deeper trees with a diagnostic, so walks may recurse */
+
 struct Ast {
 	AstKind kind;
+	int depth;             /* 1 + the deepest child's */
 	Span at;
 	union {
 		int b;                                              /* BOOL */
@@ -88,6 +91,6 @@ struct Ast {
 };
 
 void ast_print(const Ast *a, Buf *out);                     /* `pxlc emit ast`: one S-expression per line, indented */
-void ast_format(const Ast *a, const Source *src, Buf *out); /* `pxlc fmt` */
+void ast_format(const Ast *a, const Source *src, Buf *out); /* `pxlc fmt`: src, which parsed to a, laid out anew */
 
 #endif

@@ -1,7 +1,6 @@
 /* buf.c — see buf.h. */
 #include "lang/base/buf.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,6 +101,25 @@ void buf_float(Buf *b, double x)
 	buf_putc(b, '.');
 	if (n > whole) buf_put(b, d + whole, (size_t)(n - whole));
 	else buf_putc(b, '0');
+}
+
+/* strtod wants the locale's decimal point: ask printf which one that is */
+int text_float(const char *s, size_t n, double *out)
+{
+	char t[512], point[16];
+	snprintf(point, sizeof point, "%.1f", 1.5);
+	size_t used = 0, plen = strlen(point) - 2;
+	if (n == 0 || n > sizeof t - sizeof point) return 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!strchr("0123456789+-.eE", s[i])) return 0;
+		if (s[i] != '.') t[used++] = s[i];
+		else if (memchr(s, '.', i)) return 0;
+		else memcpy(t + used, point + 1, plen), used += plen;
+	}
+	t[used] = 0;
+	char *end;
+	*out = strtod(t, &end);
+	return *end == 0 && end != t;
 }
 
 void buf_json(Buf *b, const char *s, size_t n)

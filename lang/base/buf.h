@@ -16,6 +16,9 @@ void buf_vprintf(Buf *b, const char *fmt, va_list ap);
 /* shortest decimal that reads back as the same number, as Python prints it: 1.0, 0.05, 1e-07, inf;
  * independent of the locale */
 void buf_float(Buf *b, double x);
+/* reads digits with an optional point and exponent ("1", "0.5", "1e-07"), whatever the locale;
+ * 0: that is not all of s */
+int  text_float(const char *s, size_t n, double *out);
 void buf_json(Buf *b, const char *s, size_t n);           /* quoted and escaped */
 
 #endif
