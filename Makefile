@@ -11,6 +11,7 @@ BUILD  ?= build
 CC     ?= gcc
 PREFIX ?= /usr/local
 SAN    ?=
+SONAME := libpxl.so.0
 
 WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wwrite-strings
 CFLAGS ?= -O2 -g
@@ -20,7 +21,7 @@ ifeq ($(SAN),1)
   LDSAN  := -fsanitize=address -fsanitize=undefined
 endif
 ALLCFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L $(CFLAGS) $(WARN) -ffp-contract=off -fvisibility=hidden -fPIC -I. -I$(BUILD)/gen -MMD -MP
-LIBS   := -ltcc -ldnnl -lz -lm -ldl -lpthread
+LIBS   := -ldnnl -lz -lm -ldl -lpthread
 
 LIB_DIRS := lang/base lang compiler/ir compiler/ops compiler/elab compiler/transforms compiler/passes compiler/codegen compiler/api \
             runtime runtime/kernels runtime/device runtime/collective runtime/formats
@@ -32,11 +33,38 @@ LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/o/%.o) $(GEN_SRC:$(BUILD)/gen/%.c=$(BUILD)/o/
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/o/%.o)
 
 .PHONY: all test demo bench install bless deps clean
-all: $(BUILD)/libpxl.a $(if $(CLI_SRC),$(BUILD)/pxlc)
+all: $(BUILD)/libpxl-internal.a $(BUILD)/libpxl.a $(if $(CLI_SRC),$(if $(SAN),,$(BUILD)/libpxl.so) $(BUILD)/pxlc)
 
-$(BUILD)/libpxl.a: $(LIB_OBJ)
+# What tests link: every symbol is there.
+$(BUILD)/libpxl-internal.a: $(LIB_OBJ) $(BUILD)/o/tcc.o
 	@rm -f $@
 	ar rcs $@ $^
+
+# What is installed: one object in which only the functions of pxl.h are visible, so that a host may have a node_new too.
+$(BUILD)/o/public.txt: compiler/api/pxl.h
+	@mkdir -p $(@D)
+	sed -n 's/^PXL_API.*[ *]\(pxl_[a-z0-9_]*\)(.*/\1/p' $< > $@
+$(BUILD)/o/libpxl.o: $(LIB_OBJ) $(BUILD)/o/tcc.o $(BUILD)/o/public.txt
+	$(LD) -r -d -o $@.tmp $(LIB_OBJ) $(BUILD)/o/tcc.o
+	objcopy --keep-global-symbols=$(BUILD)/o/public.txt $@.tmp $@ && rm $@.tmp
+$(BUILD)/libpxl.a: $(BUILD)/o/libpxl.o
+	@rm -f $@
+	ar rcs $@ $^
+$(BUILD)/$(SONAME): $(BUILD)/o/libpxl.o
+	$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -Wl,-z,text -o $@ $< $(LIBS)
+$(BUILD)/libpxl.so: $(BUILD)/$(SONAME)
+	ln -sf $(SONAME) $@
+
+# A copy of libtcc that cannot exit, and keeps its hands off the host's memory and variables: see jit_tcc.c.
+LIBTCC ?= $(shell $(CC) -print-file-name=libtcc.a)
+TCC_REDIRECT := malloc=jit_tcc_malloc calloc=jit_tcc_calloc realloc=jit_tcc_realloc free=jit_tcc_release \
+                exit=jit_tcc_exit abort=jit_tcc_abort mprotect=jit_tcc_mprotect \
+                sem_init=jit_tcc_sem_init sem_wait=jit_tcc_sem_wait sem_post=jit_tcc_sem_post \
+                stdout=jit_tcc_stdout stderr=jit_tcc_stderr environ=jit_tcc_environ
+$(BUILD)/o/tcc.o: $(LIBTCC)
+	@mkdir -p $(@D)
+	$(LD) -r --whole-archive $< -o $@.tmp
+	objcopy $(TCC_REDIRECT:%=--redefine-sym %) --rename-section .bss=tcc_bss $@.tmp $@ && rm $@.tmp
 
 $(BUILD)/pxlc: $(CLI_OBJ) $(BUILD)/libpxl.a
 	$(CC) $(LDSAN) -rdynamic -o $@ $(CLI_OBJ) $(BUILD)/libpxl.a $(LIBS)

@@ -3,9 +3,9 @@ TEST_DIRS := tests/lang tests/ir tests/ops tests/api tests/runtime
 TEST_SRC  := $(foreach d,$(TEST_DIRS),$(wildcard $(d)/*.c))
 TEST_BIN  := $(TEST_SRC:tests/%.c=$(BUILD)/t/%)
 
-$(BUILD)/t/%: tests/%.c tests/check.h $(BUILD)/libpxl.a
+$(BUILD)/t/%: tests/%.c tests/check.h $(BUILD)/libpxl-internal.a
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< $(BUILD)/libpxl.a $(LIBS)
+	$(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
 
 test: all $(TEST_BIN)
 	@BUILD=$(BUILD) sh tests/run
