@@ -72,19 +72,23 @@ typedef struct RtSession RtSession;
 int  rt_session_new(const RtProgram *p, const RtOptions *o, RtSession **out, RtErr *e);
 void rt_session_free(RtSession *s);
 
-/* caller's arrays for one run: [transfer][replica][data] (size-1 dimensions left out), dtype as the stream's;
- * `count` is the number of elements given.  Unbound outputs are dropped; every used input must be bound. */
+/* caller's arrays for one run: [transfer][replica][data] (size-1 dimensions left out), dtype as the stream's, aligned to
+ * its element; `count` is the number of elements given (with several transfers more may be given than one run takes).
+ * Unbound outputs are dropped; every used input must be bound, and no unused stream may be. */
 typedef struct RtBind { int stream; void *data; size_t count; } RtBind;
 int  rt_session_run(RtSession *s, const RtBind *binds, int n, RtErr *e);
 
-/* R274–R289: attach sends weights to the device, detach fetches them (if to_host) and forgets the device's */
+/* R274–R289: attach sends weights to the device, detach fetches them (if to_host) and forgets the device's.
+ * Attaching what is attached and detaching what is detached do nothing; running and moving weights need an attached session. */
 int  rt_session_attach(RtSession *s, RtErr *e);
 int  rt_session_detach(RtSession *s, int to_host, RtErr *e);
 int  rt_session_attached(const RtSession *s);
+int  rt_session_synced(const RtSession *s);                    /* R133: the host's copy holds what the device's does */
 int  rt_session_weights_to_host(RtSession *s, RtErr *e);
 int  rt_session_weights_from_host(RtSession *s, RtErr *e);
-int  rt_session_transfers(const RtSession *s, int to_host);   /* how many transfers happened so far: for R287 */
-/* read fetches from the device first if attached and out of sync; write updates H, and D if attached */
+int  rt_session_transfers(const RtSession *s, int to_host);   /* how many transfers happened so far: for R287; the first sending counts */
+/* read fetches from the device first if attached and out of sync; write updates H, and if attached the named variable
+ * (never the others: R288) on the device */
 int  rt_session_read(RtSession *s, int var, void *out, size_t bytes, RtErr *e);
 int  rt_session_write(RtSession *s, int var, const void *data, size_t bytes, RtErr *e);
 const void *rt_session_view(RtSession *s, int var, RtErr *e);  /* host copy, after the same fetch; valid till the next transfer */

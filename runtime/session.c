@@ -1,0 +1,300 @@
+/* session.c — a program placed in memory: its regions, its variables, and when they move.
+ *
+ * Variables live twice: H, the host's copy, once; and D, the device's, in every lane.  `synced` says
+ * that H holds what D holds.  A run clears it; fetching (D → H, from lane 0) sets it; nothing else
+ * touches it.  Reading fetches first when attached and out of sync.
+ *
+ * Writing a variable updates H and the named variable in D, never the others: sending all of H while it
+ * is out of date would silently undo what the device has learnt (PopXL does that; we chose not to).
+ * Sending (H → D, all variables) is therefore left to attaching and to an explicit request. */
+#include "runtime/session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- memory ------------------------------------------------------------------------------------------- */
+
+/* Bytes the machine can still give, or SIZE_MAX when it does not say.  Asked before large sessions only:
+ * an over-committing kernel hands out more than there is and then kills whoever touches it. */
+static size_t machine_free(void)
+{
+	char line[128];
+	unsigned long long kb, avail = 0, limit = 0, used = 0;
+	FILE *f = fopen("/proc/meminfo", "r");
+	if (!f) return SIZE_MAX;
+	while (fgets(line, sizeof line, f))
+		if (sscanf(line, "MemAvailable: %llu kB", &kb) == 1) avail = kb * 1024;
+	fclose(f);
+	if ((f = fopen("/sys/fs/cgroup/memory.max", "r"))) {          /* "max" does not scan as a number */
+		if (fscanf(f, "%llu", &limit) != 1) limit = 0;
+		fclose(f);
+	}
+	if (limit && (f = fopen("/sys/fs/cgroup/memory.current", "r"))) {
+		if (fscanf(f, "%llu", &used) == 1 && used < limit && limit - used < avail) avail = limit - used;
+		fclose(f);
+	}
+	return avail ? (size_t)avail : SIZE_MAX;
+}
+
+static int no_memory(RtErr *e, const char *what, size_t bytes)
+{
+	return rt_fail(e, RT_ENOMEM, "out of memory: no %zu bytes for %s", bytes, what);
+}
+
+/* SIZE_MAX when the sum does not fit in size_t */
+static size_t session_bytes(const RtProgram *p)
+{
+	size_t lane, all;
+	if (__builtin_add_overflow(p->frame_bytes, p->var_bytes, &lane) ||
+	    __builtin_add_overflow(lane, (size_t)RT_SCRATCH_BYTES, &lane) ||
+	    __builtin_mul_overflow(lane, (size_t)p->replicas, &all) ||
+	    __builtin_add_overflow(all, p->var_bytes, &all) ||
+	    __builtin_add_overflow(all, p->const_bytes, &all)) return SIZE_MAX;
+	return all;
+}
+
+static int check_fits(const RtSession *s, RtErr *e)
+{
+	const RtProgram *p = s->p;
+	size_t need = session_bytes(p), have;
+	if (need < (size_t)256 << 20 || s->o.alloc.fn) return RT_OK;
+	have = machine_free();
+	if (need <= have) return RT_OK;
+	return rt_fail(e, RT_EFIT, "program `%s` needs %.1f GB of memory and %.1f GB are available"
+		" (intermediates %.1f GB, variables %.1f GB, constants %.1f GB, %d replica%s)", p->name,
+		(double)need / 1e9, (double)have / 1e9, (double)p->frame_bytes / 1e9, (double)p->var_bytes / 1e9,
+		(double)p->const_bytes / 1e9, p->replicas, p->replicas == 1 ? "" : "s");
+}
+
+/* what the plan promises and everything below relies on */
+static int check_program(const RtProgram *p, RtErr *e)
+{
+	if (p->replicas < 1 || p->transfers < 1)
+		return rt_fail(e, RT_EINVAL, "program `%s`: replicas (%d) and host_transfers (%d) must be at least 1",
+			p->name, p->replicas, p->transfers);
+	for (int i = 0; i < p->nvar; i++) {
+		const RtVar *v = &p->vars[i];
+		size_t end;
+		if (__builtin_add_overflow(v->offset, v->bytes, &end) || end > p->var_bytes)
+			return rt_fail(e, RT_EINTERNAL, "variable `%s` lies outside its region", v->name);
+	}
+	return RT_OK;
+}
+
+static void *region(RtSession *s, size_t bytes, const char *what, RtErr *e)
+{
+	void *r = rt_alloc(&s->o.alloc, bytes ? bytes : 64);
+	if (!r) no_memory(e, what, bytes);
+	return r;
+}
+
+static int lane_memory(RtSession *s, int k, RtErr *e)
+{
+	RtLane *ln = &s->lanes[k];
+	ln->s = s;
+	ln->rt = rt_table(s->o.portable);
+	ln->pool = s->pool;
+	ln->site = -1;
+	ln->pub.replica = k;
+	ln->pub.consts = s->consts;
+	if (!(ln->pub.frame = region(s, s->p->frame_bytes, "intermediate tensors", e)) ||
+	    !(ln->pub.vars = region(s, s->p->var_bytes, "variables", e)) ||
+	    !(ln->scratch = region(s, RT_SCRATCH_BYTES, "scratch", e))) return e->status;
+	return RT_OK;
+}
+
+static int session_memory(RtSession *s, RtErr *e)
+{
+	const RtProgram *p = s->p;
+	size_t lanes = (size_t)p->replicas, streams = (size_t)p->nstream;
+	if (!(s->host = region(s, p->var_bytes, "the host's copy of variables", e)) ||
+	    !(s->consts = region(s, p->const_bytes, "constants", e)) ||
+	    !(s->lanes = region(s, lanes * sizeof *s->lanes, "replicas", e)) ||
+	    !(s->bound = region(s, streams * sizeof *s->bound, "streams", e)) ||
+	    !(s->cursor = region(s, lanes * streams * sizeof *s->cursor, "streams", e))) return e->status;
+	if (p->const_bytes) memcpy(s->consts, p->consts, p->const_bytes);
+	for (int k = 0; k < p->replicas; k++)
+		if (lane_memory(s, k, e)) return e->status;
+	return RT_OK;
+}
+
+/* --- making and freeing ---------------------------------------------------------------------------------- */
+
+static int thread_count(const RtOptions *o)
+{
+	long n = o->threads ? o->threads : sysconf(_SC_NPROCESSORS_ONLN);
+	return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
+}
+
+static void send_all(RtSession *s)                            /* H → D */
+{
+	for (int k = 0; k < s->p->replicas; k++)
+		if (s->p->var_bytes) memcpy(s->lanes[k].pub.vars, s->host, s->p->var_bytes);
+	s->from_host++;
+}
+
+static void fetch_all(RtSession *s)                           /* D → H: the lowest replica speaks for all */
+{
+	if (s->p->var_bytes) memcpy(s->host, s->lanes[0].pub.vars, s->p->var_bytes);
+	s->to_host++;
+	s->synced = 1;
+}
+
+static int session_fill(RtSession *s, RtErr *e)
+{
+	int threads = thread_count(&s->o), st;
+	if ((st = check_program(s->p, e)) || (st = check_fits(s, e))) return st;
+	if (threads > 1 && !(s->pool = rt_pool_new(threads, &s->o.alloc, e))) return e->status;
+	if ((st = session_memory(s, e)) || (st = lanes_start(s, e))) return st;
+	for (int i = 0; i < s->p->nvar; i++) {
+		const RtVar *v = &s->p->vars[i];
+		rt_init_fill(&v->init, s->o.seed, v->dtype, s->host + v->offset, v->nelem);
+	}
+	send_all(s);
+	s->attached = s->synced = 1;
+	return RT_OK;
+}
+
+int rt_session_new(const RtProgram *p, const RtOptions *o, RtSession **out, RtErr *e)
+{
+	static const RtOptions defaults;
+	RtErr ignored;
+	if (!e) e = &ignored;
+	if (!o) o = &defaults;
+	RtSession *s = rt_alloc(&o->alloc, sizeof *s);
+	if (!s) return no_memory(e, "a session", sizeof *s);
+	s->p = p;
+	s->o = *o;
+	pthread_mutex_init(&s->print_lock, NULL);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->start, NULL);
+	pthread_cond_init(&s->done, NULL);
+	int st = session_fill(s, e);
+	if (st) rt_session_free(s);
+	else *out = s;
+	return st;
+}
+
+void rt_session_free(RtSession *s)
+{
+	if (!s) return;
+	RtAlloc a = s->o.alloc;
+	lanes_stop(s);
+	rt_pool_free(s->pool);
+	for (int k = 0; s->lanes && k < s->p->replicas; k++) {
+		rt_free(&a, s->lanes[k].pub.frame);
+		rt_free(&a, s->lanes[k].pub.vars);
+		rt_free(&a, s->lanes[k].scratch);
+	}
+	void *rest[] = { s->host, s->consts, s->lanes, s->bound, s->cursor };
+	for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) rt_free(&a, rest[i]);
+	pthread_mutex_destroy(&s->print_lock);
+	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->start);
+	pthread_cond_destroy(&s->done);
+	rt_free(&a, s);
+}
+
+/* --- running ------------------------------------------------------------------------------------------------ */
+
+static int must_be_attached(const RtSession *s, const char *what, RtErr *e)
+{
+	if (s->attached) return RT_OK;
+	return rt_fail(e, RT_EINVAL, "cannot %s: the session is detached from its device; attach it first", what);
+}
+
+int rt_session_run(RtSession *s, const RtBind *binds, int n, RtErr *e)
+{
+	int st = must_be_attached(s, "run", e);
+	if (st || (st = streams_bind(s, binds, n, e))) return st;
+	s->synced = 0;                                        /* even when the run fails: it may have got halfway */
+	st = lanes_run(s, e);
+	if (!st) s->runs++;
+	return st;
+}
+
+uint64_t rt_session_runs(const RtSession *s) { return s->runs; }
+void     rt_session_set_runs(RtSession *s, uint64_t runs) { s->runs = runs; }
+
+/* --- variables ------------------------------------------------------------------------------------------------ */
+
+int rt_session_attached(const RtSession *s) { return s->attached; }
+int rt_session_transfers(const RtSession *s, int to_host) { return to_host ? s->to_host : s->from_host; }
+int rt_session_synced(const RtSession *s) { return s->synced; }
+
+int rt_session_attach(RtSession *s, RtErr *e)
+{
+	(void)e;
+	if (s->attached) return RT_OK;
+	s->attached = 1;
+	send_all(s);
+	return RT_OK;
+}
+
+int rt_session_detach(RtSession *s, int to_host, RtErr *e)
+{
+	(void)e;
+	if (!s->attached) return RT_OK;
+	if (to_host) fetch_all(s);
+	s->attached = 0;
+	return RT_OK;
+}
+
+int rt_session_weights_to_host(RtSession *s, RtErr *e)
+{
+	int st = must_be_attached(s, "fetch variables from the device", e);
+	if (!st) fetch_all(s);
+	return st;
+}
+
+int rt_session_weights_from_host(RtSession *s, RtErr *e)
+{
+	int st = must_be_attached(s, "send variables to the device", e);
+	if (!st) send_all(s);
+	return st;
+}
+
+static const RtVar *var_at(const RtSession *s, int var, RtErr *e)
+{
+	if (var >= 0 && var < s->p->nvar) return &s->p->vars[var];
+	rt_fail(e, RT_EINVAL, "there is no variable number %d: program `%s` has %d", var, s->p->name, s->p->nvar);
+	return NULL;
+}
+
+static int check_bytes(const RtVar *v, size_t bytes, RtErr *e)
+{
+	char shape[128];
+	if (bytes == v->bytes) return RT_OK;
+	return rt_fail(e, RT_EINVAL, "variable `%s` is %s, %zu bytes; got %zu", v->name,
+		shape_text(shape, sizeof shape, v->dtype, v->rank, v->dim), v->bytes, bytes);
+}
+
+const void *rt_session_view(RtSession *s, int var, RtErr *e)
+{
+	const RtVar *v = var_at(s, var, e);
+	if (!v) return NULL;
+	if (s->attached && !s->synced) fetch_all(s);
+	return s->host + v->offset;
+}
+
+int rt_session_read(RtSession *s, int var, void *out, size_t bytes, RtErr *e)
+{
+	const RtVar *v = var_at(s, var, e);
+	if (!v || check_bytes(v, bytes, e)) return RT_EINVAL;
+	if (bytes) memcpy(out, rt_session_view(s, var, e), bytes);
+	return RT_OK;
+}
+
+int rt_session_write(RtSession *s, int var, const void *data, size_t bytes, RtErr *e)
+{
+	const RtVar *v = var_at(s, var, e);
+	if (!v || check_bytes(v, bytes, e)) return RT_EINVAL;
+	if (!bytes) return RT_OK;
+	memcpy(s->host + v->offset, data, bytes);
+	if (!s->attached) return RT_OK;
+	for (int k = 0; k < s->p->replicas; k++) memcpy(s->lanes[k].pub.vars + v->offset, data, bytes);
+	s->from_host++;
+	return RT_OK;
+}

@@ -1,0 +1,45 @@
+/* session.h — the inside of an RtSession, shared by session.c, stream.c and lane.c alone.
+ *
+ * One block of memory per lane holds its frame and its variables (D); the constants and the host's
+ * copy of the variables (H) exist once.  Everything a run needs is allocated here when the session is
+ * made, so running allocates nothing. */
+#ifndef RUNTIME_SESSION_H
+#define RUNTIME_SESSION_H
+
+#include <pthread.h>
+
+#include "runtime/lane.h"
+
+struct RtSession {
+	const RtProgram *p;
+	RtOptions o;
+	RtPool *pool;
+	char *host, *consts;                 /* H; constants */
+	RtLane *lanes;                       /* p->replicas of them */
+	char **bound;                        /* per stream: the caller's array in this run; NULL: none */
+	int64_t *cursor;                     /* [replica][stream]: next entry */
+	int attached, synced;                /* synced: H holds what D holds */
+	int to_host, from_host;              /* transfers so far */
+	uint64_t runs;
+
+	pthread_mutex_t print_lock;          /* one lane's text at a time */
+	/* lanes beyond the first wait on threads of their own for the number of the round to change */
+	pthread_mutex_t lock;
+	pthread_cond_t start, done;
+	pthread_t *threads;
+	int nthread, busy, quit;
+	uint64_t round;
+};
+
+/* --- lane.c: running the lanes */
+int  lanes_start(RtSession *s, RtErr *e);        /* the threads of lanes 1…; on failure lanes_stop cleans up */
+void lanes_stop(RtSession *s);
+int  lanes_run(RtSession *s, RtErr *e);          /* every lane to its end; the error of the lowest that failed */
+
+/* --- stream.c: arrays of one run */
+int  streams_bind(RtSession *s, const RtBind *binds, int n, RtErr *e);
+
+/* "f32[8, 784]" */
+const char *shape_text(char *buf, size_t size, DType t, int rank, const int64_t *dim);
+
+#endif
