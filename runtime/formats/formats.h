@@ -1,0 +1,81 @@
+/* formats.h — arrays and weights in files: npy, IDX, safetensors; and files that appear whole or not at all.
+ *
+ * Readers take any bytes: what they cannot use ends in RT_EIO with a message that says what is wrong,
+ * where, and what to do.  Memory is asked for only after the file has shown that it holds that much.
+ * Writers go through a temporary file in the same directory, fsync and rename. */
+#ifndef RUNTIME_FORMATS_FORMATS_H
+#define RUNTIME_FORMATS_FORMATS_H
+
+#include "runtime/base.h"
+
+typedef struct RtArray { DType dtype; int rank; int64_t dim[MAX_RANK]; size_t nelem, bytes; void *data; } RtArray;
+void array_free(const RtAlloc *al, RtArray *a);              /* data alone; takes an empty array */
+/* product of dims and bytes, checked; 0 when it overflows or a dimension is negative */
+int  array_size(DType t, int rank, const int64_t *dim, size_t *nelem, size_t *bytes);
+
+/* --- file.c: bytes in, bytes out ------------------------------------------------------------------------ */
+
+/* A source of bytes: a file or memory, gunzipped on the way when it starts as gzip does. */
+typedef struct RtSource RtSource;
+int  source_open(const char *path, const RtAlloc *al, RtSource **out, RtErr *e);
+int  source_memory(const void *p, size_t n, const char *name, const RtAlloc *al, RtSource **out, RtErr *e);
+void source_close(RtSource *s);                              /* takes NULL */
+/* up to n bytes; *got < n only at the end of the data */
+int  source_read(RtSource *s, void *out, size_t n, size_t *got, RtErr *e);
+const char *source_name(const RtSource *s);
+/* exactly n bytes into a fresh block that grows as data arrives, so a lying header costs nothing.
+ * *got < n: the source ended early, and *out is NULL */
+int  source_block(RtSource *s, size_t n, void **out, size_t *got, RtErr *e);
+
+/* A file that replaces `path` when committed; until then `path` is untouched, whatever happens.
+ * What is not a regular file (a pipe, /dev/null) is written directly. */
+typedef struct RtSink { int fd, direct; char *path, *temp; const RtAlloc *al; } RtSink;
+int  sink_open(RtSink *s, const char *path, const RtAlloc *al, RtErr *e);
+int  sink_write(RtSink *s, const void *p, size_t n, RtErr *e);
+int  sink_commit(RtSink *s, RtErr *e);                       /* ends the sink either way */
+void sink_abort(RtSink *s);
+
+/* --- npy.c ------------------------------------------------------------------------------------------------- */
+
+/* Versions 1 to 3; bool, i1–i8, u1–u8, f2–f8 of either byte order; Fortran order is turned into C order.
+ * NumPy has no bfloat16 and no 8-bit floats: they are written as their bits, `<u2` and `|u1`, and a
+ * reader who expects them takes those (npy_bits). */
+int npy_read(const char *path, const RtAlloc *al, RtArray *out, RtErr *e);
+int npy_read_from(RtSource *s, const RtAlloc *al, RtArray *out, RtErr *e);
+int npy_write(const char *path, DType t, int rank, const int64_t *dim, const void *data, const RtAlloc *al, RtErr *e);
+int npy_bits(DType want, DType got);                         /* an array of `got` holds the bits of `want` */
+
+/* --- idx.c --------------------------------------------------------------------------------------------------- */
+
+/* the MNIST family's format, gzip or plain: u8, i8, i16, i32, f32, f64 */
+int idx_read(const char *path, const RtAlloc *al, RtArray *out, RtErr *e);
+int idx_read_from(RtSource *s, const RtAlloc *al, RtArray *out, RtErr *e);
+
+/* --- safetensors.c ------------------------------------------------------------------------------------------- */
+
+typedef struct StEntry {
+	const char *name;
+	DType dtype;
+	int rank;
+	int64_t dim[MAX_RANK];
+	size_t nelem, bytes;
+	uint64_t offset;                                     /* in the file */
+} StEntry;
+typedef struct StFile StFile;
+/* Reads the header alone; entries are sorted by name.  8-bit floats of pxl travel as U8 with a note in the
+ * metadata; the format's own F8 types mean other numbers and are refused. */
+int  st_open(const char *path, const RtAlloc *al, StFile **out, RtErr *e);
+int  st_memory(const void *p, size_t n, const char *name, const RtAlloc *al, StFile **out, RtErr *e);
+void st_close(StFile *f);                                    /* takes NULL */
+int  st_count(const StFile *f);
+const StEntry *st_entry(const StFile *f, int i);
+const StEntry *st_find(const StFile *f, const char *name);   /* NULL: none */
+const char *st_meta(const StFile *f, const char *key);       /* NULL: none */
+int  st_read(const StFile *f, const StEntry *t, void *out, RtErr *e);   /* t->bytes bytes; touches nothing else of the file */
+
+typedef struct StItem { const char *name; DType dtype; int rank; const int64_t *dim; const void *data; } StItem;
+typedef struct StMeta { const char *key, *value; } StMeta;   /* UTF-8 */
+/* Sorted by name and by key; data starts at a multiple of 8. */
+int  st_write(const char *path, const StItem *items, int n, const StMeta *meta, int nmeta, const RtAlloc *al, RtErr *e);
+
+#endif
