@@ -71,6 +71,7 @@ typedef struct RtSession RtSession;
 /* The program must outlive the session.  New sessions are attached: variables initialised, H in sync. */
 int  rt_session_new(const RtProgram *p, const RtOptions *o, RtSession **out, RtErr *e);
 void rt_session_free(RtSession *s);
+int  rt_session_threads(const RtSession *s);
 
 /* caller's arrays for one run: [transfer][replica][data] (size-1 dimensions left out), dtype as the stream's, aligned to
  * its element; `count` is the number of elements given (with several transfers more may be given than one run takes).

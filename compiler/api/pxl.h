@@ -193,6 +193,7 @@ typedef struct pxl_session_options {
 
 PXL_API PXL_MUST pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_session **out);
 PXL_API void pxl_session_free(pxl_session *s);
+PXL_API int  pxl_session_threads(const pxl_session *s);      /* that it really uses */
 /* why the last call on this session failed (sessions in several threads do not share pxl_errmsg) */
 PXL_API const char *pxl_session_errmsg(const pxl_session *s);
 
@@ -268,7 +269,7 @@ PXL_API double pxl_element(pxl_dtype t, const void *data, size_t i);            
 PXL_API void   pxl_convert(pxl_dtype to, void *dst, pxl_dtype from, const void *src, size_t n);   /* by the rules of `cast` */
 
 /* --- what the library knows about itself ------------------------------------------------------------------------ */
-/* "ops" (all, one a line), "ops.json", "op" NAME, "op.md" (the manual of all), "explain" CODE, "errors.md", "passes".
+/* "ops" (all, one a line), "ops.json", "op" NAME, "op.json" NAME, "op.md" (the manual of all), "explain" CODE, "errors.md", "passes".
  * EINVAL for an unknown name, with the nearest one in the message. Valid till the next call on cx. */
 PXL_API PXL_MUST pxl_status pxl_describe(pxl_ctx *cx, const char *what, const char *name, const char **out);
 
