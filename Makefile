@@ -76,6 +76,7 @@ $(BUILD)/o/gen/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALLCFLAGS) -Wno-unused-function -c -o $@ $<
 $(BUILD)/o/runtime/kernels/%.o: KFLAGS := $(if $(SAN),,-O3) -fno-math-errno -fno-trapping-math
+$(BUILD)/o/runtime/rng.o: KFLAGS := $(if $(SAN),,-O3) -fno-math-errno -fno-trapping-math
 
 $(BUILD)/gen/lang/grammar.c: lang/grammar.y
 	@mkdir -p $(@D)
