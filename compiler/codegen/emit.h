@@ -13,7 +13,9 @@
 
 #include "compiler/ops/op.h"
 
-const char *emit_in(Emit *e, const Op *op, int i);             /* C expression: typed pointer to operand i's first element */
+/* C expression: typed pointer to operand i's first element; an absent operand is 0. The result of a host_load is a variable:
+ * emit_rt(e, op, "host_load(ln, %d, (const void **)&%s)", stream->index, emit_out(e, op, 0)) sets it. */
+const char *emit_in(Emit *e, const Op *op, int i);
 const char *emit_out(Emit *e, const Op *op, int i);
 const char *emit_ptr(Emit *e, const Tensor *t);
 Layout      emit_layout(Emit *e, const Tensor *t);             /* strides for STRIDED emitters */

@@ -26,7 +26,7 @@ typedef struct GraphPlan {
 	size_t frame_bytes;          /* own frame, frames of callees included */
 	size_t lower_bound;          /* most live bytes at any step: no plan can do with less */
 	int peak_step;
-	size_t *call_frame;          /* per position in order: offset of the callee's frame, for CALLS ops */
+	size_t *call_frame;          /* per position in order: for CALLS ops, offset of call_bytes() that only the call uses */
 	int *first, *last;           /* per tensor index - only those of the graph are set: steps it lives through */
 } GraphPlan;
 
@@ -50,6 +50,9 @@ int   pass_count(void);
 const char *pass_name(int i);
 const char *pass_doc(int i);
 Plan *memplan(Ir *ir, Arena *mem);
+/* What a CALLS op wants at call_frame: the larger of its callees' frames, and behind it what the site itself keeps (the
+ * other copy of a repeat's carried values). The callees' plans must be made. In compiler/codegen/control.c. */
+size_t call_bytes(const Op *op, const Plan *p);
 void  plan_print(const Ir *ir, const Plan *p, Buf *out);         /* `pxlc emit plan` */
 
 #endif
