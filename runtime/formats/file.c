@@ -1,0 +1,327 @@
+/* file.c — bytes in and bytes out.
+ *
+ * A source reads a file or a piece of memory in steps and gunzips it when it starts with gzip's two bytes,
+ * however many members follow one another.  A sink collects a file under a temporary name beside the real
+ * one and moves it there when all of it is on the disk, so a reader sees the old file or the new one and a
+ * full disk costs nothing. */
+#define _XOPEN_SOURCE 700                    /* realpath */
+#include "runtime/formats/formats.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* --- arrays --------------------------------------------------------------------------------------------- */
+
+void array_free(const RtAlloc *al, RtArray *a)
+{
+	rt_free(al, a->data);
+	*a = (RtArray){ 0 };
+}
+
+int array_size(DType t, int rank, const int64_t *dim, size_t *nelem, size_t *bytes)
+{
+	size_t n = 1;
+	for (int i = 0; i < rank; i++)
+		if (dim[i] < 0 || __builtin_mul_overflow(n, (size_t)dim[i], &n)) return 0;
+	*nelem = n;
+	return !__builtin_mul_overflow(n, dtype_size(t), bytes) && *bytes <= PTRDIFF_MAX;
+}
+
+/* --- sources ---------------------------------------------------------------------------------------------- */
+
+enum { CHUNK = 64 << 10 };
+
+struct RtSource {
+	int fd;                                  /* -1: memory */
+	const unsigned char *next;               /* what is at hand, as stored */
+	size_t left, stored;                     /* stored: size of the whole, as far as known */
+	int ended;                               /* nothing follows what is at hand */
+	int gzip, between;                       /* between: a member ended, another may follow */
+	z_stream z;
+	const RtAlloc *al;
+	char name[256];
+	unsigned char buf[CHUNK];
+};
+
+const char *source_name(const RtSource *s) { return s->name; }
+
+static voidpf z_alloc(voidpf al, uInt items, uInt size)
+{
+	size_t n;
+	return __builtin_mul_overflow((size_t)items, (size_t)size, &n) ? NULL : rt_alloc(al, n);
+}
+
+static void z_release(voidpf al, voidpf p) { rt_free(al, p); }
+
+static int source_more(RtSource *s, RtErr *e)                 /* fetch the next chunk when nothing is at hand */
+{
+	if (s->left || s->ended) return RT_OK;
+	ssize_t n;
+	do n = read(s->fd, s->buf, CHUNK); while (n < 0 && errno == EINTR);
+	if (n < 0) return rt_fail(e, RT_EIO, "cannot read `%s`: %s", s->name, strerror(errno));
+	s->next = s->buf;
+	s->left = (size_t)n;
+	s->ended = n == 0;
+	return RT_OK;
+}
+
+static int source_start(RtSource *s, const char *name, RtErr *e)
+{
+	snprintf(s->name, sizeof s->name, "%s", name);
+	int st = source_more(s, e);
+	if (st || s->left < 2 || s->next[0] != 0x1f || s->next[1] != 0x8b) return st;
+	s->z.zalloc = z_alloc;
+	s->z.zfree = z_release;
+	s->z.opaque = (voidpf)(uintptr_t)s->al;
+	if (inflateInit2(&s->z, 15 + 16) != Z_OK) return rt_fail(e, RT_ENOMEM, "out of memory while opening `%s`", name);
+	s->gzip = 1;
+	return RT_OK;
+}
+
+static RtSource *source_new(const RtAlloc *al, RtErr *e)
+{
+	RtSource *s = rt_alloc(al, sizeof *s);
+	if (!s) rt_fail(e, RT_ENOMEM, "out of memory while opening a file");
+	else s->al = al, s->fd = -1;
+	return s;
+}
+
+static int source_done(RtSource *s, int st, RtSource **out)
+{
+	if (st) source_close(s);
+	else *out = s;
+	return st;
+}
+
+int source_open(const char *path, const RtAlloc *al, RtSource **out, RtErr *e)
+{
+	struct stat info;
+	RtSource *s = source_new(al, e);
+	if (!s) return RT_ENOMEM;
+	if ((s->fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+		return source_done(s, rt_fail(e, RT_EIO, "cannot open `%s`: %s", path, strerror(errno)), out);
+	int known = !fstat(s->fd, &info);
+	if (known && S_ISREG(info.st_mode)) s->stored = (size_t)info.st_size;
+	if (known && S_ISDIR(info.st_mode))
+		return source_done(s, rt_fail(e, RT_EIO, "cannot read `%s`: it is a directory", path), out);
+	return source_done(s, source_start(s, path, e), out);
+}
+
+int source_memory(const void *p, size_t n, const char *name, const RtAlloc *al, RtSource **out, RtErr *e)
+{
+	RtSource *s = source_new(al, e);
+	if (!s) return RT_ENOMEM;
+	s->next = p;
+	s->left = s->stored = n;
+	s->ended = 1;
+	return source_done(s, source_start(s, name, e), out);
+}
+
+void source_close(RtSource *s)
+{
+	if (!s) return;
+	if (s->gzip) inflateEnd(&s->z);
+	if (s->fd >= 0) close(s->fd);
+	rt_free(s->al, s);
+}
+
+static int broken_gzip(const RtSource *s, const char *why, RtErr *e)
+{
+	return rt_fail(e, RT_EIO, "`%s` is damaged: its gzip data %s; fetch the file again", s->name, why);
+}
+
+/* One step of inflating into out; *got may be 0 while nothing has come out yet. 1 in *end: no more. */
+static int inflate_step(RtSource *s, unsigned char *out, size_t n, size_t *got, int *end, RtErr *e)
+{
+	if (s->between) {
+		if (!s->left) return *end = 1, RT_OK;
+		if (inflateReset(&s->z) != Z_OK) return broken_gzip(s, "cannot be restarted", e);
+		s->between = 0;
+	}
+	if (!s->left) return broken_gzip(s, "ends early", e);
+	uInt in = s->left > UINT_MAX ? UINT_MAX : (uInt)s->left, room = n > UINT_MAX ? UINT_MAX : (uInt)n;
+	s->z.next_in = (unsigned char *)(uintptr_t)s->next;
+	s->z.avail_in = in;
+	s->z.next_out = out;
+	s->z.avail_out = room;
+	int r = inflate(&s->z, Z_NO_FLUSH);
+	s->next += in - s->z.avail_in;
+	s->left -= in - s->z.avail_in;
+	*got = room - s->z.avail_out;
+	if (r == Z_MEM_ERROR) return rt_fail(e, RT_ENOMEM, "out of memory while reading `%s`", s->name);
+	if (r == Z_STREAM_END) s->between = 1;
+	else if (r != Z_OK && r != Z_BUF_ERROR) return broken_gzip(s, "does not decode", e);
+	return RT_OK;
+}
+
+static int plain_step(RtSource *s, unsigned char *out, size_t n, size_t *got, int *end)
+{
+	*got = n < s->left ? n : s->left;
+	*end = !s->left;
+	if (*got) memcpy(out, s->next, *got);
+	s->next += *got;
+	s->left -= *got;
+	return RT_OK;
+}
+
+int source_read(RtSource *s, void *out, size_t n, size_t *got, RtErr *e)
+{
+	*got = 0;
+	while (*got < n) {
+		size_t step = 0;
+		int end = 0, st = source_more(s, e);
+		unsigned char *to = (unsigned char *)out + *got;
+		if (!st) st = s->gzip ? inflate_step(s, to, n - *got, &step, &end, e) : plain_step(s, to, n - *got, &step, &end);
+		if (st) return st;
+		*got += step;
+		if (end) break;
+	}
+	return RT_OK;
+}
+
+/* Begins with what the file's size makes likely (gzip rarely packs better than 32 to 1), then doubles: the
+ * file must have held half of what is asked for before it is asked for. */
+static size_t first_room(const RtSource *s, size_t n)
+{
+	size_t likely;
+	if (__builtin_mul_overflow(s->stored, s->gzip ? 32u : 1u, &likely)) likely = 0;
+	if (likely < 1 << 20) likely = 1 << 20;
+	return n < likely ? n : likely;
+}
+
+int source_block(RtSource *s, size_t n, void **out, size_t *got, RtErr *e)
+{
+	size_t room = first_room(s, n), have = 0, step;
+	char *block = rt_alloc(s->al, room ? room : 1);
+	int st = block ? RT_OK : RT_ENOMEM;
+	while (!st && !(st = source_read(s, block + have, room - have, &step, e))) {
+		have += step;
+		if (have < room || room == n) break;
+		room = n - room < room ? n : 2 * room;
+		char *bigger = rt_alloc(s->al, room);
+		if (bigger) memcpy(bigger, block, have);
+		else st = RT_ENOMEM;
+		rt_free(s->al, block);
+		block = bigger;
+	}
+	if (st == RT_ENOMEM) rt_fail(e, st, "out of memory while reading %zu bytes of `%s`", n, s->name);
+	*got = have;
+	if (st || have < n) rt_free(s->al, block), block = NULL;
+	*out = block;
+	return st;
+}
+
+/* --- sinks -------------------------------------------------------------------------------------------------- */
+
+/* Writing to a link should replace what it points to, not the link. */
+static char *final_path(const char *path, const RtAlloc *al)
+{
+	char *real = realpath(path, NULL);                    /* NULL when there is no such file yet */
+	const char *use = real ? real : path;
+	char *copy = rt_alloc(al, strlen(use) + 1);
+	if (copy) memcpy(copy, use, strlen(use) + 1);
+	free(real);
+	return copy;
+}
+
+/* `dir/.name.tmp-PID-K`, the first K that is free */
+static int open_temp(RtSink *s, mode_t mode)
+{
+	size_t n = strlen(s->path), size = n + 64;
+	const char *slash = strrchr(s->path, '/'), *base = slash ? slash + 1 : s->path;
+	for (int k = 0; k < 100; k++) {
+		snprintf(s->temp, size, "%.*s.%.200s.tmp-%ld-%d", (int)(base - s->path), s->path, base, (long)getpid(), k);
+		s->fd = open(s->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		if (s->fd >= 0 || errno != EEXIST) break;
+	}
+	return s->fd >= 0;
+}
+
+int sink_open(RtSink *s, const char *path, const RtAlloc *al, RtErr *e)
+{
+	struct stat info;
+	int there = !stat(path, &info);
+	*s = (RtSink){ .fd = -1, .al = al };
+	if (!(s->path = final_path(path, al)) || !(s->temp = rt_alloc(al, strlen(s->path) + 64))) {
+		sink_abort(s);
+		return rt_fail(e, RT_ENOMEM, "out of memory while writing `%s`", path);
+	}
+	s->direct = there && !S_ISREG(info.st_mode);
+	if (s->direct) s->fd = open(path, O_WRONLY | O_CLOEXEC);
+	else if (open_temp(s, 0666) && there) fchmod(s->fd, info.st_mode & 07777);
+	if (s->fd >= 0) return RT_OK;
+	int err = errno;
+	s->direct = 1;                                        /* nothing to remove */
+	sink_abort(s);
+	return rt_fail(e, RT_EIO, "cannot write `%s`: %s", path, strerror(err));
+}
+
+static int sink_failed(RtSink *s, const char *what, RtErr *e)
+{
+	int err = errno;
+	rt_fail(e, RT_EIO, "cannot %s `%s`: %s%s", what, s->path, strerror(err), s->direct ? "" : "; nothing was changed");
+	sink_abort(s);
+	return RT_EIO;
+}
+
+int sink_write(RtSink *s, const void *p, size_t n, RtErr *e)
+{
+	const char *c = p;
+	while (n) {
+		ssize_t w = write(s->fd, c, n < 1 << 30 ? n : 1 << 30);
+		if (w < 0 && errno == EINTR) continue;
+		if (w < 0) return sink_failed(s, "write", e);
+		c += w;
+		n -= (size_t)w;
+	}
+	return RT_OK;
+}
+
+static void sync_directory(const RtSink *s)                   /* makes the rename last; not every file system can */
+{
+	const char *slash = strrchr(s->path, '/');
+	size_t n = slash ? (size_t)(slash - s->path) : 0;
+	if (slash && !n) n = 1;
+	memcpy(s->temp, n ? s->path : ".", n ? n : 1);
+	s->temp[n ? n : 1] = 0;
+	int fd = open(s->temp, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) return;
+	fsync(fd);
+	close(fd);
+}
+
+static void sink_end(RtSink *s)
+{
+	if (s->fd >= 0) close(s->fd);
+	rt_free(s->al, s->path);
+	rt_free(s->al, s->temp);
+	*s = (RtSink){ .fd = -1 };
+}
+
+int sink_commit(RtSink *s, RtErr *e)
+{
+	if (s->fd < 0) return rt_fail(e, RT_EIO, "writing had failed before");
+	if (!s->direct) {
+		if (fsync(s->fd)) return sink_failed(s, "write", e);
+		int fd = s->fd;
+		s->fd = -1;
+		if (close(fd)) return sink_failed(s, "write", e);
+		if (rename(s->temp, s->path)) return sink_failed(s, "replace", e);
+		sync_directory(s);
+	}
+	sink_end(s);
+	return RT_OK;
+}
+
+void sink_abort(RtSink *s)
+{
+	if (!s->direct && s->temp && *s->temp) unlink(s->temp);
+	sink_end(s);
+}
