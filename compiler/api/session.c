@@ -1,0 +1,179 @@
+/* session.c — a program in memory: streams' buffers, runs, variables in and out of files.
+ *
+ * Streams live in the session's own buffers until the caller binds arrays of its own; own buffers are
+ * made once, at the first need, so steady runs allocate nothing. */
+#include "compiler/api/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/formats/formats.h"
+
+static pxl_status fail(pxl_session *s, pxl_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static pxl_status fail(pxl_session *s, pxl_status st, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	s->err.status = (int)st;
+	vsnprintf(s->err.text, sizeof s->err.text, fmt, ap);
+	va_end(ap);
+	return st;
+}
+
+/* a runtime status, whose message is in s->err already */
+static pxl_status status(int st) { return (pxl_status)st; }
+
+const char *pxl_session_errmsg(const pxl_session *s) { return s && s->err.text[0] ? s->err.text : "no error"; }
+
+/* --- life ------------------------------------------------------------------------------------------------ */
+static RtOptions rt_options(const pxl_program *p, const pxl_session_options *o)
+{
+	pxl_ctx *cx = p->m->cx;
+	return (RtOptions){ .seed = p->seed, .threads = o->threads, .portable = o->portable, .alloc = cx_rt_alloc(cx),
+	                    .print = cx->opt.log, .print_user = cx->opt.log_user };
+}
+
+pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_session **out)
+{
+	if (!p || !out) return PXL_EINVAL;
+	pxl_ctx *cx = p->m->cx;
+	pxl_session_options o = PXL_SESSION_OPTIONS_INIT;
+	if (opt) memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+	if (!p->mod) return cx_fail(cx, PXL_EINVAL, "the program was only built, not compiled: it cannot run");
+	if (o.threads < 0 || o.threads > 1024) return cx_fail(cx, PXL_EINVAL, "threads must lie between 0 and 1024");
+	pxl_session *s = cx_alloc(cx, sizeof *s);
+	size_t n = (size_t)p->rt.nstream + 1;
+	if (s) {
+		s->p = program_ref(p);
+		s->own = cx_alloc(cx, n * sizeof *s->own);
+		s->bound = cx_alloc(cx, n * sizeof *s->bound);
+		s->binds = cx_alloc(cx, n * sizeof *s->binds);
+	}
+	if (!s || !s->own || !s->bound || !s->binds) {
+		pxl_session_free(s);
+		return cx_fail(cx, PXL_ENOMEM, "out of memory");
+	}
+	RtOptions ro = rt_options(p, &o);
+	if (rt_session_new(&p->rt, &ro, &s->rt, &s->err)) {
+		pxl_status st = cx_fail_rt(cx, &s->err);
+		pxl_session_free(s);
+		return st;
+	}
+	*out = s;
+	return PXL_OK;
+}
+
+void pxl_session_free(pxl_session *s)
+{
+	if (!s) return;
+	pxl_program *p = s->p;
+	pxl_ctx *cx = p->m->cx;
+	if (s->rt) rt_session_free(s->rt);
+	for (int i = 0; s->own && i < p->rt.nstream; i++) cx_free(cx, s->own[i]);
+	cx_free(cx, s->own);
+	cx_free(cx, s->bound);
+	cx_free(cx, s->binds);
+	cx_free(cx, s);
+	pxl_program_free(p);
+}
+
+int pxl_session_threads(const pxl_session *s) { return rt_session_threads(s->rt); }
+
+/* --- data in and out -------------------------------------------------------------------------------------- */
+static int is_variable(const pxl_session *s, int index) { return index >= s->p->rt.nstream; }
+
+static pxl_status check(pxl_session *s, int index, size_t bytes, const char *verb)
+{
+	pxl_info i;
+	if (!pxl_get_info(s->p, index, &i)) return fail(s, PXL_EINVAL, "cannot %s index %d: the program has %d streams and variables", verb, index, s->p->ninfo);
+	if (bytes != i.bytes) return fail(s, PXL_EINVAL, "cannot %s `%s`: %zu bytes were given, its array has %zu", verb, i.name, bytes, i.bytes);
+	return PXL_OK;
+}
+
+static void *own_buffer(pxl_session *s, int index)
+{
+	if (!s->own[index]) s->own[index] = cx_alloc(s->p->m->cx, s->p->infos[index].bytes);
+	if (!s->own[index]) fail(s, PXL_ENOMEM, "out of memory for stream `%s`", s->p->infos[index].name);
+	return s->own[index];
+}
+
+pxl_status pxl_write(pxl_session *s, int index, const void *data, size_t bytes)
+{
+	pxl_status st = check(s, index, bytes, "write");
+	if (st != PXL_OK) return st;
+	if (is_variable(s, index)) return status(rt_session_write(s->rt, index - s->p->rt.nstream, data, bytes, &s->err));
+	if (s->p->infos[index].kind != PXL_INPUT) return fail(s, PXL_EINVAL, "cannot write `%s`: it is an output", s->p->infos[index].name);
+	if (!own_buffer(s, index)) return PXL_ENOMEM;
+	memcpy(s->own[index], data, bytes);
+	s->bound[index] = NULL;
+	return PXL_OK;
+}
+
+pxl_status pxl_read(pxl_session *s, int index, void *out, size_t bytes)
+{
+	pxl_status st = check(s, index, bytes, "read");
+	if (st != PXL_OK) return st;
+	if (is_variable(s, index)) return status(rt_session_read(s->rt, index - s->p->rt.nstream, out, bytes, &s->err));
+	const void *from = s->bound[index] ? s->bound[index] : s->own[index];
+	if (!from) return fail(s, PXL_EINVAL, "cannot read `%s`: nothing has been written to it yet", s->p->infos[index].name);
+	memcpy(out, from, bytes);
+	return PXL_OK;
+}
+
+pxl_status pxl_bind(pxl_session *s, int index, void *data, size_t bytes)
+{
+	pxl_status st = check(s, index, data ? bytes : index >= 0 && index < s->p->ninfo ? s->p->infos[index].bytes : 0, "bind");
+	if (st != PXL_OK) return st;
+	if (is_variable(s, index)) return fail(s, PXL_EINVAL, "cannot bind `%s`: it is a variable; read and write it instead", s->p->infos[index].name);
+	s->bound[index] = data;
+	return PXL_OK;
+}
+
+/* --- running ------------------------------------------------------------------------------------------------ */
+static pxl_status gather_binds(pxl_session *s, int *n)
+{
+	*n = 0;
+	for (int i = 0; i < s->p->rt.nstream; i++) {
+		const pxl_info *info = &s->p->infos[i];
+		if (!info->used) continue;
+		void *data = s->bound[i] ? s->bound[i] : s->own[i];
+		if (!data && info->kind == PXL_INPUT) return fail(s, PXL_EINVAL, "input `%s` has no data: write or bind it before running", info->name);
+		if (!data && !(data = own_buffer(s, i))) return PXL_ENOMEM;
+		s->binds[(*n)++] = (RtBind){ i, data, info->nelem };
+	}
+	return PXL_OK;
+}
+
+pxl_status pxl_run(pxl_session *s, size_t times)
+{
+	int n;
+	pxl_status st = gather_binds(s, &n);
+	for (size_t i = 0; i < times && st == PXL_OK; i++) st = status(rt_session_run(s->rt, s->binds, n, &s->err));
+	return st;
+}
+
+uint64_t pxl_runs(const pxl_session *s) { return rt_session_runs(s->rt); }
+
+/* --- moving weights ---------------------------------------------------------------------------------------- */
+pxl_status pxl_attach(pxl_session *s) { return status(rt_session_attach(s->rt, &s->err)); }
+pxl_status pxl_detach(pxl_session *s, int to_host) { return status(rt_session_detach(s->rt, to_host, &s->err)); }
+int pxl_is_attached(const pxl_session *s) { return rt_session_attached(s->rt); }
+pxl_status pxl_weights_to_host(pxl_session *s) { return status(rt_session_weights_to_host(s->rt, &s->err)); }
+pxl_status pxl_weights_from_host(pxl_session *s) { return status(rt_session_weights_from_host(s->rt, &s->err)); }
+
+pxl_status pxl_copy_variables(pxl_session *to, pxl_session *from, size_t *out)
+{
+	const RtProgram *a = &from->p->rt, *b = &to->p->rt;
+	size_t copied = 0;
+	for (int i = 0; i < a->nvar; i++)
+		for (int j = 0; j < b->nvar; j++) {
+			const RtVar *x = &a->vars[i], *y = &b->vars[j];
+			if (strcmp(x->name, y->name) || x->dtype != y->dtype || x->rank != y->rank || memcmp(x->dim, y->dim, sizeof x->dim)) continue;
+			const void *data = rt_session_view(from->rt, i, &from->err);
+			if (!data) return fail(to, status(from->err.status), "%s", from->err.text);
+			if (rt_session_write(to->rt, j, data, x->bytes, &to->err)) return status(to->err.status);
+			copied++;
+		}
+	if (out) *out = copied;
+	return PXL_OK;
+}

@@ -1,0 +1,153 @@
+/* weights.c — a session's variables as a safetensors file, with a note of where a training run stands.
+ *
+ * Loading looks at every name, type and shape first and writes nothing unless all are right. */
+#include "compiler/api/weights.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/formats/formats.h"
+
+/* --- saving --------------------------------------------------------------------------------------------- */
+static int save_items(pxl_session *s, const char *path, StItem *items, const StMeta *meta, int nmeta)
+{
+	const RtProgram *p = &s->p->rt;
+	RtAlloc al = cx_rt_alloc(s->p->m->cx);
+	for (int i = 0; i < p->nvar; i++) {
+		const RtVar *v = &p->vars[i];
+		const void *data = rt_session_view(s->rt, i, &s->err);
+		if (!data) return s->err.status;
+		items[i] = (StItem){ v->name, v->dtype, v->rank, v->dim, data };
+	}
+	return st_write(path, items, p->nvar, meta, nmeta, &al, &s->err);
+}
+
+static int save(pxl_session *s, const char *path, const StMeta *meta, int nmeta)
+{
+	pxl_ctx *cx = s->p->m->cx;
+	StItem *items = cx_alloc(cx, sizeof *items * ((size_t)s->p->rt.nvar + 1));
+	if (!items) return rt_fail(&s->err, RT_ENOMEM, "out of memory while saving `%s`", path);
+	int st = save_items(s, path, items, meta, nmeta);
+	cx_free(cx, items);
+	return st;
+}
+
+pxl_status pxl_save(pxl_session *s, const char *path) { return (pxl_status)save(s, path, NULL, 0); }
+
+int weights_save(pxl_session *s, const char *path, const Standing *at)
+{
+	char text[6][32];
+	snprintf(text[0], 32, "%lld", (long long)at->total_step);
+	snprintf(text[1], 32, "%lld", (long long)at->epoch);
+	snprintf(text[2], 32, "%lld", (long long)at->position);
+	snprintf(text[3], 32, "%llu", (unsigned long long)at->seed);
+	snprintf(text[4], 32, "%llu", (unsigned long long)at->runs);
+	snprintf(text[5], 32, "%lld", (long long)at->batch);
+	StMeta meta[] = { { "pxl.step", text[0] }, { "pxl.epoch", text[1] }, { "pxl.position", text[2] }, { "pxl.seed", text[3] },
+	                  { "pxl.runs", text[4] }, { "pxl.batch", text[5] }, { "pxl.sums", at->sums ? at->sums : "" } };
+	return save(s, path, meta, sizeof meta / sizeof *meta);
+}
+
+/* --- loading --------------------------------------------------------------------------------------------- */
+static void shape_text(int rank, const int64_t *dim, char out[128])
+{
+	int n = snprintf(out, 128, "[");
+	for (int i = 0; i < rank && n < 100; i++) n += snprintf(out + n, (size_t)(128 - n), "%s%lld", i ? ", " : "", (long long)dim[i]);
+	snprintf(out + n, (size_t)(128 - n), "]");
+}
+
+static int check_entry(pxl_session *s, const StFile *f, const char *path, const RtVar *v, int partial)
+{
+	const StEntry *e = st_find(f, v->name);
+	char have[128], want[128];
+	if (!e && partial) return RT_OK;
+	if (!e) return rt_fail(&s->err, RT_EIO, "`%s` has no tensor `%s`, which the program needs; it has %d tensors, the program %d variables",
+	                       path, v->name, st_count(f), s->p->rt.nvar);
+	if (e->dtype == v->dtype && e->rank == v->rank && !memcmp(e->dim, v->dim, sizeof *v->dim * (size_t)v->rank)) return RT_OK;
+	shape_text(e->rank, e->dim, have);
+	shape_text(v->rank, v->dim, want);
+	return rt_fail(&s->err, RT_EIO, "`%s` holds `%s` as %s%s, but the program's is %s%s", path, v->name, dtype_info[e->dtype].name, have,
+	               dtype_info[v->dtype].name, want);
+}
+
+static int find_var(const RtProgram *p, const char *name)
+{
+	for (int i = 0; i < p->nvar; i++)
+		if (!strcmp(p->vars[i].name, name)) return i;
+	return -1;
+}
+
+static int check_file(pxl_session *s, const StFile *f, const char *path, int partial)
+{
+	const RtProgram *p = &s->p->rt;
+	for (int i = 0; i < p->nvar; i++)
+		if (check_entry(s, f, path, &p->vars[i], partial)) return s->err.status;
+	for (int i = 0; !partial && i < st_count(f); i++)
+		if (find_var(p, st_entry(f, i)->name) < 0)
+			return rt_fail(&s->err, RT_EIO, "`%s` has a tensor `%s`, but the program has no such variable", path, st_entry(f, i)->name);
+	return RT_OK;
+}
+
+static int read_all(pxl_session *s, const StFile *f, void *buffer)
+{
+	const RtProgram *p = &s->p->rt;
+	for (int i = 0; i < p->nvar; i++) {
+		const StEntry *e = st_find(f, p->vars[i].name);
+		if (!e) continue;
+		if (st_read(f, e, buffer, &s->err) || rt_session_write(s->rt, i, buffer, e->bytes, &s->err)) return s->err.status;
+	}
+	return RT_OK;
+}
+
+static size_t largest(const RtProgram *p)
+{
+	size_t n = 1;
+	for (int i = 0; i < p->nvar; i++)
+		if (p->vars[i].bytes > n) n = p->vars[i].bytes;
+	return n;
+}
+
+static int number(const StFile *f, const char *key, int64_t *out)
+{
+	const char *text = st_meta(f, key);
+	char *end;
+	if (!text) return 0;
+	unsigned long long x = strtoull(text, &end, 10);
+	*out = (int64_t)x;
+	return *text && !*end;
+}
+
+static int read_standing(pxl_session *s, const StFile *f, const char *path, Standing *at)
+{
+	int64_t seed, runs;
+	if (!number(f, "pxl.step", &at->total_step) || !number(f, "pxl.epoch", &at->epoch) || !number(f, "pxl.position", &at->position) ||
+	    !number(f, "pxl.seed", &seed) || !number(f, "pxl.runs", &runs) || !number(f, "pxl.batch", &at->batch))
+		return rt_fail(&s->err, RT_EIO, "`%s` does not say where its training stood, so it cannot be resumed; start from it with --weights instead", path);
+	at->seed = (uint64_t)seed;
+	at->runs = (uint64_t)runs;
+	const char *sums = st_meta(f, "pxl.sums");
+	at->sums = sums && *sums ? cx_strdup(s->p->m->cx, sums) : NULL;
+	return RT_OK;
+}
+
+int weights_load(pxl_session *s, const char *path, int partial, Standing *at)
+{
+	StFile *f;
+	pxl_ctx *cx = s->p->m->cx;
+	RtAlloc al = cx_rt_alloc(cx);
+	if (st_open(path, &al, &f, &s->err)) return s->err.status;
+	void *buffer = NULL;
+	int st = check_file(s, f, path, partial);
+	if (!st && at) st = read_standing(s, f, path, at);
+	if (!st && !(buffer = cx_alloc(cx, largest(&s->p->rt)))) st = rt_fail(&s->err, RT_ENOMEM, "out of memory while loading `%s`", path);
+	if (!st) st = read_all(s, f, buffer);
+	cx_free(cx, buffer);
+	st_close(f);
+	return st;
+}
+
+pxl_status pxl_load(pxl_session *s, const char *path, int partial)
+{
+	return (pxl_status)weights_load(s, path, partial, NULL);
+}
