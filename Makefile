@@ -94,5 +94,22 @@ $(BUILD)/gen/embed.c: tools/embed.sh $(EMBEDDED)
 clean:
 	rm -rf build
 
+# Making this file installs what is missing; make then reads everything anew.
+ifneq ($(MAKECMDGOALS),clean)
+include build/deps.mk
+endif
+build/deps.mk: tools/deps.sh
+	@mkdir -p build
+	@sh tools/deps.sh
+	@echo "# what tools/deps.sh found is enough" > $@
+deps:
+	@sh tools/deps.sh
+
+# The newcomer's first command: train the tutorial's network and test it, on MNIST if it is there, else on drawn digits.
+demo: all
+	@mkdir -p build/demo
+	$(BUILD)/pxlc train examples/mnist.pxl --save build/demo/mnist.safetensors
+	$(BUILD)/pxlc test examples/mnist.pxl --weights build/demo/mnist.safetensors
+
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
 include tests/tests.mk
