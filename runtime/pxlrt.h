@@ -82,6 +82,8 @@ struct pxlrt_axis { int dtype; long outer, n, inner; };
 enum { PXLRT_MEAN_LOSS, PXLRT_SUM_LOSS, PXLRT_NO_REDUCTION };
 struct pxlrt_nll { int dtype, label_dtype, reduction, has_ignore, log_prob; long rows, classes; long long ignore; double eps, eps_grad; };
 
+/* width of 0 never wraps; digits of 0: unaligned, format ignored; threshold of 0 never abridges */
+enum { PXLRT_FORMAT_AUTO, PXLRT_FORMAT_FIXED, PXLRT_FORMAT_SCIENTIFIC, PXLRT_FORMAT_NONE };
 struct pxlrt_print { int dtype, rank; long dim[PXLRT_MAXRANK]; const char *title; long threshold, edge, width; int digits, format; char sep, open, close; };
 
 /* --- the table -------------------------------------------------------------------------------------- */

@@ -1,0 +1,57 @@
+/* half.h — 16-bit floats to f32 and back, exact and to nearest even, without branches (loops over these
+ * vectorise).  A NaN stays a NaN and keeps its sign and the top of its payload, made quiet. */
+#ifndef KERNELS_HALF_H
+#define KERNELS_HALF_H
+
+#include "runtime/kernels/vmath.h"
+
+VM float half_load(uint16_t h)
+{
+	uint32_t m = h & 0x7fffu, sign = (uint32_t)(h & 0x8000u) << 16;
+	/* 2^112 moves the exponent's bias from 15 to 127 and makes denormals normal */
+	float small = f32_bits(m << 13) * 0x1p112f;
+	uint32_t big = (m << 13) | 0x7f800000u | (m > 0x7c00u) << 22;
+	return f32_bits((m >= 0x7c00u ? big : bits_f32(small)) | sign);
+}
+
+VM uint16_t half_store(float x)
+{
+	uint32_t u = bits_f32(x), m = u & 0x7fffffffu, sign = u >> 16 & 0x8000u;
+	/* normal: round at bit 13 by adding just under a half, or a half if odd; carries go into the exponent */
+	uint32_t normal = (m + 0xfffu + (m >> 13 & 1) - (112u << 23)) >> 13;
+	/* denormal: adding 0.5 leaves the value in units of 2^-24 in the low bits, rounded by the addition */
+	uint32_t small = bits_f32(f32_bits(m) + 0.5f) - 0x3f000000u;
+	uint32_t h = m < 0x38800000u ? small : normal;
+	h = m >= 0x477ff000u ? 0x7c00u : h;
+	h = m > 0x7f800000u ? 0x7e00u | (m >> 13 & 0x3ffu) : h;
+	return (uint16_t)(h | sign);
+}
+
+VM float brain_load(uint16_t h) { return f32_bits((uint32_t)h << 16); }
+
+VM uint16_t brain_store(float x)
+{
+	uint32_t u = bits_f32(x), r = (u + 0x7fffu + (u >> 16 & 1)) >> 16;
+	return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? (u >> 16 | 0x40u) : r);
+}
+
+/* a double as a float rounded to odd: rounding that to a half gives what rounding the double would */
+VM float f32_odd(double x)
+{
+	float f = (float)x;
+	uint32_t u = bits_f32(f);
+	int inexact = (double)f != x && x == x;
+	u -= inexact && abs_f64((double)f) > abs_f64(x);
+	return f32_bits(u | (uint32_t)inexact);
+}
+
+/* a 64-bit integer as a double rounded to odd */
+VM double u64_odd(uint64_t x)
+{
+	uint64_t cut = x >> 11 << 11 | (uint64_t)((x & 0x7ff) != 0) << 11;
+	return (double)(x >> 53 ? cut : x);
+}
+
+VM double i64_odd(int64_t x) { return x < 0 ? -u64_odd(0 - (uint64_t)x) : u64_odd((uint64_t)x); }
+
+#endif

@@ -1,0 +1,108 @@
+/* kernels.h — what the kernel files share: the table with its private tail, classes, splitting.
+ *
+ * Inner loops live in vec.h and gemm.h, compiled once per instruction set (vec_*.c) into an Isa; the
+ * entries of `struct pxlrt` are ordinary C on top of them and find theirs through the lane's table.
+ * Every loop order depends on shapes alone, never on the instruction set or the number of threads. */
+#ifndef KERNELS_KERNELS_H
+#define KERNELS_KERNELS_H
+
+#include "runtime/lane.h"
+
+typedef long long i64;
+typedef unsigned long long u64;
+
+enum { BLOCK_MAX = 1024 };                   /* elements a block on the stack holds, of the widest class */
+typedef union Block { float f32[BLOCK_MAX]; double f64[BLOCK_MAX]; i64 i[BLOCK_MAX]; u64 u[BLOCK_MAX]; } Block;
+
+/* accumulator of a sum or product: floats in double, integers wrap */
+typedef union Acc { double f; u64 u; } Acc;
+
+struct GemmIsa;
+typedef struct Isa {
+	const char *name;
+	/* sum, product and extremes of n <= BLOCK_MAX contiguous elements, over 64 lanes in a fixed order; by class.
+	 * Extremes are returned in element 0 of `out`. */
+	void (*sum[PXLRT_NCLASS])(Acc *out, const void *x, long n);
+	void (*prod[PXLRT_NCLASS])(Acc *out, const void *x, long n);
+	void (*max[PXLRT_NCLASS])(void *out, const void *x, long n);
+	void (*min[PXLRT_NCLASS])(void *out, const void *x, long n);
+	/* y = e^(x - m), returns Σ y; y may be x */
+	double (*exp_sum_f32)(float *y, const float *x, float m, long n);
+	double (*exp_sum_f64)(double *y, const double *x, double m, long n);
+	/* y = x s;  dx = y (g - dot) */
+	void (*scale_f32)(float *y, const float *x, float s, long n);
+	void (*scale_f64)(double *y, const double *x, double s, long n);
+	void (*back_f32)(float *dx, const float *y, const float *g, float dot, long n);
+	void (*back_f64)(double *dx, const double *y, const double *g, double dot, long n);
+	/* numbers 4i … of the generator as 32-bit words: n counters from c, tag tells distributions apart */
+	void (*philox)(uint32_t *out, const uint32_t *key, uint64_t c, uint32_t tag, long n);
+	void (*normal_f32)(float *y, const uint32_t *words, float mean, float std, long n);   /* n a multiple of 4; y[i] from words[i] */
+	void (*normal_f64)(double *y, const uint32_t *words, double mean, double std, long n); /* n even; two words each */
+	/* matrix products: see gemm.h */
+	const struct GemmIsa *gemm_f32, *gemm_f64;
+} Isa;
+
+typedef struct KernelTable { struct pxlrt pub; Isa isa; } KernelTable;
+
+static inline const struct pxlrt *table_of(RtLane *ln) { return ln->rt; }
+static inline const Isa *isa_of(RtLane *ln) { return &((const KernelTable *)(const void *)ln->rt)->isa; }
+
+/* class of a dtype's blocks */
+static inline int class_of(int dtype)
+{
+	if (dtype == DT_F64) return PXLRT_F64;
+	if (dtype == DT_U64) return PXLRT_U64;
+	return dtype_info[dtype].cls == 'f' || dtype_info[dtype].cls == '8' ? PXLRT_F32 : PXLRT_I64;
+}
+static inline size_t class_size(int cls) { return cls == PXLRT_F32 ? 4 : 8; }
+/* elements of this dtype are blocks of their class as they stand */
+static inline int is_native(int dtype) { return dtype == DT_F32 || dtype == DT_F64 || dtype == DT_I64 || dtype == DT_U64; }
+
+static inline long min_l(long a, long b) { return a < b ? a : b; }
+static inline long max_l(long a, long b) { return a > b ? a : b; }
+static inline const char *at_elem(const void *p, int dtype, long i) { return (const char *)p + i * dtype_info[dtype].size; }
+static inline char *at_elem_mut(void *p, int dtype, long i) { return (char *)p + i * dtype_info[dtype].size; }
+
+/* work, in rough nanoseconds on one core, that is worth a piece of its own */
+enum { PIECE_NS = 8000 };
+/* pieces of about PIECE_NS when each of n items costs ns */
+static inline long piece_of(long n, double ns)
+{
+	double g = PIECE_NS / (ns > 0.01 ? ns : 0.01);
+	return g >= (double)n ? max_l(n, 1) : g < 1 ? 1 : (long)g;
+}
+/* body over [lo, hi) pieces of `grain` items; returns the first fault's status */
+typedef int (*SpanBody)(RtLane *ln, void *ctx, long lo, long hi);
+int span_run(RtLane *ln, SpanBody body, void *ctx, long n, long grain);
+
+/* --- entries of the table, one file each ------------------------------------------------------------------ */
+int k_each(struct pxlrt_lane *, int (*)(const struct pxlrt *, struct pxlrt_lane *, void *const *, long, long), void *const *, long, long);
+int k_matmul_portable(struct pxlrt_lane *, const struct pxlrt_gemm *, const void *, const void *, void *, const void *, void *);
+int k_matmul_onednn(struct pxlrt_lane *, const struct pxlrt_gemm *, const void *, const void *, void *, const void *, void *);
+int k_reduce(struct pxlrt_lane *, const struct pxlrt_reduce *, const void *, void *);
+int k_copy(struct pxlrt_lane *, const struct pxlrt_copy *, const void *, void *);
+int k_argmax(struct pxlrt_lane *, const struct pxlrt_axis *, int, const void *, int *);
+int k_softmax(struct pxlrt_lane *, const struct pxlrt_axis *, const void *, void *);
+int k_softmax_grad(struct pxlrt_lane *, const struct pxlrt_axis *, const void *, const void *, void *);
+int k_cumsum(struct pxlrt_lane *, const struct pxlrt_axis *, int, const void *, void *);
+int k_gather(struct pxlrt_lane *, const struct pxlrt_axis *, int, long, int, const void *, const void *, void *);
+int k_scatter_add(struct pxlrt_lane *, const struct pxlrt_axis *, int, long, const void *, const void *, void *);
+int k_nll(struct pxlrt_lane *, const struct pxlrt_nll *, const void *, const void *, void *);
+int k_nll_grad(struct pxlrt_lane *, const struct pxlrt_nll *, const void *, const void *, const void *, void *);
+int k_softmax_nll(struct pxlrt_lane *, const struct pxlrt_nll *, int, const void *, const void *, const void *, void *, void *);
+int k_random_normal(struct pxlrt_lane *, int, const unsigned *, double, double, void *, long);
+int k_random_uniform(struct pxlrt_lane *, int, const unsigned *, double, double, void *, long);
+int k_dropout_mask(struct pxlrt_lane *, int, const unsigned *, double, void *, long);
+void k_split_seed(const unsigned *, unsigned, unsigned *);
+int k_divcheck(struct pxlrt_lane *, int, const void *, long, int);
+int k_powcheck(struct pxlrt_lane *, int, const void *, long, int);
+void *k_memcpy(void *, const void *, unsigned long);
+void *k_memset(void *, int, unsigned long);
+
+/* the tables vec_*.c make: [portable] */
+extern const KernelTable table_base[2];
+#if defined __x86_64__
+extern const KernelTable table_avx2[2], table_avx512[2];
+#endif
+
+#endif

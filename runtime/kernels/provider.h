@@ -1,0 +1,45 @@
+/* provider.h — matrix products: how a product is cut, and what its two providers share.
+ *
+ * portable.c does everything with the loops of gemm.h.  onednn.c hands large f32 products to oneDNN, which
+ * is loaded when first wanted, and everything else to the portable one.  Both cut the result into tiles by
+ * shape alone and hand tiles to the pool; oneDNN itself runs on one thread. */
+#ifndef KERNELS_PROVIDER_H
+#define KERNELS_PROVIDER_H
+
+#include "runtime/kernels/kernels.h"
+
+/* inner loops; pointers are to the element type (f32 or f64) unless said otherwise */
+typedef struct GemmIsa {
+	int rows, cols, lanes;      /* the register tile, and elements of a vector */
+	/* c[m, n] = alpha a b + beta c on packed operands */
+	void (*block)(long k, const void *pa, const void *pb, void *c, long ldc, long m, long n, double alpha, double beta);
+	void (*pack)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn);
+	void (*pack_f16)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn);
+	void (*pack_bf16)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn);
+	/* a row-major, b where it stands: row-major (n a multiple of lanes), or transposed */
+	void (*direct)(long k, const void *a, long lda, const void *b, long ldb, void *c, long ldc, long m, long n, double alpha, double beta);
+	void (*direct_t)(long k, const void *a, long lda, const void *b, long ldb, void *c, long ldc, long m, long n, double alpha, double beta);
+} GemmIsa;
+
+/* one product of a batch: d with this item's operands */
+typedef struct GemmItem { const struct pxlrt_gemm *d; const char *a, *b; char *c; const char *bias; char *y; } GemmItem;
+
+/* item i of the batch, i counting row-major over d->bdim; y follows c's strides */
+GemmItem gemm_item(const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y, long i);
+long gemm_batch(const struct pxlrt_gemm *d);
+
+/* bias and activation on the rectangle [i0, i0 + m) × [j0, j0 + n) of a finished c */
+void gemm_epilogue(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n);
+
+/* a rectangle of c, whole k, on the caller's thread */
+void gemm_portable_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n);
+
+/* how c is cut: pieces of m × n; few rows are not cut */
+typedef struct GemmCut { long m, n, rows, cols; } GemmCut;     /* piece sizes, and their numbers */
+GemmCut gemm_cut(const struct pxlrt_gemm *d, const GemmIsa *isa);
+
+typedef void (*GemmTileFn)(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n);
+/* every tile of every item, over the pool */
+int gemm_run(RtLane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y, GemmTileFn tile);
+
+#endif

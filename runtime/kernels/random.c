@@ -1,0 +1,117 @@
+/* random.c — random tensors as pure functions of (seed, index, distribution).
+ *
+ * Philox 4×32-10 with the seed as its key turns a counter into four 32-bit words.  Element i of a
+ * narrow type takes word i % 4 of counter i / 4, of f64 two neighbouring words; a tag in the counter tells
+ * distributions apart.  So any piece of a tensor can be made alone and is the same. */
+#include "runtime/kernels/half.h"
+#include "runtime/kernels/kernels.h"
+
+enum { TAG_UNIFORM = 1, TAG_NORMAL, TAG_DROPOUT, TAG_SPLIT };
+
+typedef struct Draw {
+	const struct pxlrt *rt;
+	const Isa *isa;
+	int dtype, tag;
+	uint32_t key[2];
+	double a, b, below;                  /* mean and deviation; low, high and the last value under high; rate and scale */
+	char *y;
+} Draw;
+
+static double unit(uint32_t hi, uint32_t lo) { return (double)(((uint64_t)hi << 32 | lo) >> 11) * 0x1p-53; }
+
+/* [low, high): what rounding has pushed up to high is pulled back under it */
+static void uniform_block(const Draw *d, Block *b, const uint32_t *w, long n)
+{
+	float low = (float)d->a, span = (float)(d->b - d->a);
+	if (d->dtype == DT_F64) {
+		for (long i = 0; i < n; i++) {
+			double v = d->a + unit(w[2 * i], w[2 * i + 1]) * (d->b - d->a);
+			b->f64[i] = v < d->b ? v : d->below;
+		}
+		return;
+	}
+	for (long i = 0; i < n; i++) b->f32[i] = low + (float)(w[i] >> 8) * 0x1p-24f * span;
+	if (d->rt->norm[d->dtype]) d->rt->norm[d->dtype](b, n);
+	for (long i = 0; i < n; i++) b->f32[i] = (double)b->f32[i] < d->b ? b->f32[i] : (float)d->below;
+}
+
+static void dropout_block(const Draw *d, Block *b, const uint32_t *w, long n)
+{
+	int wide = d->dtype == DT_F64;
+	double limit = d->a * 0x1p32;
+	for (long i = 0; i < n; i++) {
+		double v = (double)w[wide ? 2 * i : i] < limit ? 0 : d->b;
+		if (wide) b->f64[i] = v;
+		else b->f32[i] = (float)v;
+	}
+}
+
+static int draw_body(RtLane *ln, void *ctx, long lo, long hi)
+{
+	const Draw *d = ctx;
+	uint32_t w[2 * BLOCK_MAX];
+	Block b;
+	long per = d->dtype == DT_F64 ? 2 : 4;           /* elements of a counter */
+	(void)ln;
+	for (long at = lo; at < hi; at += BLOCK_MAX) {
+		long k = min_l(BLOCK_MAX, hi - at), whole = (k + per - 1) / per * per;
+		d->isa->philox(w, d->key, (uint64_t)(at / per), (uint32_t)d->tag, whole / per);
+		if (d->tag == TAG_UNIFORM) uniform_block(d, &b, w, k);
+		else if (d->tag == TAG_DROPOUT) dropout_block(d, &b, w, k);
+		else if (per == 2) d->isa->normal_f64(b.f64, w, d->a, d->b, whole);
+		else d->isa->normal_f32(b.f32, w, (float)d->a, (float)d->b, whole);
+		d->rt->st[d->dtype](at_elem_mut(d->y, d->dtype, at), 1, &b, k);
+	}
+	return 0;
+}
+
+static int draw_run(struct pxlrt_lane *lane, int dtype, int tag, const unsigned *seed, double a, double b, double below, void *y, long n)
+{
+	RtLane *ln = rt_lane(lane);
+	Draw d = { table_of(ln), isa_of(ln), dtype, tag, { seed[0], seed[1] }, a, b, below, y };
+	return span_run(ln, draw_body, &d, n, 8 * BLOCK_MAX);
+}
+
+int k_random_normal(struct pxlrt_lane *ln, int dtype, const unsigned *seed, double mean, double std, void *y, long n)
+{
+	return draw_run(ln, dtype, TAG_NORMAL, seed, mean, std, 0, y, n);
+}
+
+/* the largest value of dtype under high, or low if that is larger */
+static double last_below(int dtype, double low, double high)
+{
+	uint16_t h;
+	double v;
+	if (dtype == DT_F64) return low < high ? nextafter(high, low) : low;
+	if (dtype == DT_F32) {
+		float f = (float)high;
+		v = (double)((double)f < high ? f : nextafterf(f, -INFINITY));
+	} else {
+		rt_convert((DType)dtype, &h, DT_F64, &high, 1);
+		v = rt_get((DType)dtype, &h, 0);
+		if (v >= high) {
+			h = (uint16_t)(v > 0 ? h - 1 : v == 0 ? 0x8001 : h + 1);
+			v = rt_get((DType)dtype, &h, 0);
+		}
+	}
+	return v < low ? low : v;
+}
+
+int k_random_uniform(struct pxlrt_lane *ln, int dtype, const unsigned *seed, double low, double high, void *y, long n)
+{
+	return draw_run(ln, dtype, TAG_UNIFORM, seed, low, high, last_below(dtype, low, high), y, n);
+}
+
+int k_dropout_mask(struct pxlrt_lane *ln, int dtype, const unsigned *seed, double p, void *y, long n)
+{
+	return draw_run(ln, dtype, TAG_DROPOUT, seed, p, 1 / (1 - p), 0, y, n);
+}
+
+/* (L, R), i → (L, a word drawn with the seed (L, R + i)) */
+void k_split_seed(const unsigned *seed, unsigned i, unsigned *out)
+{
+	uint32_t key[2] = { seed[0], seed[1] + i }, w[4];
+	((const KernelTable *)(const void *)rt_table(1))->isa.philox(w, key, 0, TAG_SPLIT, 1);
+	out[0] = seed[0];
+	out[1] = w[0];
+}

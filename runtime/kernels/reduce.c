@@ -1,0 +1,361 @@
+/* reduce.c — reductions over any set of axes of a strided tensor.
+ *
+ * The axes are first brought to a short form: size-1 axes go, neighbours of one kind that lie in one run
+ * merge.  What is left is a list of kept and a list of reduced axes, and two ways to walk:
+ *   rows     the last axis is reduced (or nothing is kept): each result folds pieces of rows;
+ *   columns  the last axis is kept: a block of neighbouring results is accumulated together.
+ * A fold is cut into pieces of PIECE elements (rows) or BAND rows (columns) whose partial results are added in
+ * order, in double for floats; a long fold's pieces are spread over the pool.  16-bit floats are
+ * widened first.  l1, l2, sumsquare and logsumexp transform the block and are then sums. */
+#include "runtime/kernels/half.h"
+#include "runtime/kernels/kernels.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum { PIECE = 65536, BAND = 64, COLS = 256 };
+
+typedef struct Axes { int n; long dim[PXLRT_MAXRANK], stride[PXLRT_MAXRANK], count; } Axes;
+
+typedef struct Fold {
+	const struct pxlrt *rt;
+	const Isa *isa;
+	int op, dtype, cls;                  /* op is SUM, PROD, MAX, MIN, L1, SUMSQ or SUMEXP */
+	Axes kept, red;
+	const char *x;
+	char *y;
+	int final;                           /* what the caller asked for */
+	void *part;                          /* rows with one result: partials of its pieces */
+} Fold;
+enum { FOLD_SUMEXP = 100 };
+
+/* --- short form ------------------------------------------------------------------------------------------------ */
+
+static void axes_push(Axes *a, long dim, long stride, int merge)
+{
+	a->count *= dim;
+	if (merge && a->n && a->stride[a->n - 1] == stride * dim) {
+		a->dim[a->n - 1] *= dim;
+		a->stride[a->n - 1] = stride;
+		return;
+	}
+	a->dim[a->n] = dim;
+	a->stride[a->n++] = stride;
+}
+
+static void fold_axes(Fold *f, const struct pxlrt_reduce *d)
+{
+	int last = -1;
+	f->kept = f->red = (Axes){ .count = 1 };
+	for (int i = 0; i < d->rank; i++) {
+		int r = d->mask >> i & 1;
+		if (d->dim[i] == 1) continue;
+		axes_push(r ? &f->red : &f->kept, d->dim[i], d->stride[i], last == r);
+		last = r;
+	}
+}
+
+/* offset of index i, row-major over the axes */
+static long axes_at(const Axes *a, long i)
+{
+	long o = 0;
+	for (int x = a->n - 1; x >= 0; x--) o += i % a->dim[x] * a->stride[x], i /= a->dim[x];
+	return o;
+}
+
+/* --- partial results: an Acc for sums and products, a value of the class for extremes -------------------------------- */
+
+static int is_extreme(int op) { return op == PXLRT_MAX || op == PXLRT_MIN; }
+
+static Acc acc_start(const Fold *f)
+{
+	int isf = f->cls == PXLRT_F32 || f->cls == PXLRT_F64;
+	Acc a = { .u = 0 };
+	if (f->op == PXLRT_PROD) { if (isf) a.f = 1; else a.u = 1; }
+	if (f->op == PXLRT_MAX) { if (isf) a.f = -INFINITY; else a.u = f->cls == PXLRT_U64 ? 0 : (u64)LLONG_MIN; }
+	if (f->op == PXLRT_MIN) { if (isf) a.f = INFINITY; else a.u = f->cls == PXLRT_U64 ? ULLONG_MAX : (u64)LLONG_MAX; }
+	return a;
+}
+
+/* a op= b; an extreme hands on a NaN of either side */
+static void acc_add(const Fold *f, Acc *a, const Acc *b)
+{
+	int isf = f->cls == PXLRT_F32 || f->cls == PXLRT_F64, is_max = f->op == PXLRT_MAX;
+	if (is_extreme(f->op)) {
+		int take;
+		if (isf) take = a->f == a->f && ((is_max ? b->f > a->f : b->f < a->f) || b->f != b->f);
+		else if (f->cls == PXLRT_U64) take = is_max ? b->u > a->u : b->u < a->u;
+		else take = is_max ? (i64)b->u > (i64)a->u : (i64)b->u < (i64)a->u;
+		if (take) *a = *b;
+	} else if (f->op == PXLRT_PROD) {
+		if (isf) a->f *= b->f;
+		else a->u *= b->u;
+	} else {
+		if (isf) a->f += b->f;
+		else a->u += b->u;
+	}
+}
+
+/* block → Acc: the class's own fold, its result widened */
+static Acc block_fold(const Fold *f, const void *x, long n)
+{
+	Acc a = { .u = 0 };
+	if (f->op == PXLRT_PROD) f->isa->prod[f->cls](&a, x, n);
+	else if (!is_extreme(f->op)) f->isa->sum[f->cls](&a, x, n);
+	else {
+		Block b;
+		(f->op == PXLRT_MAX ? f->isa->max : f->isa->min)[f->cls](&b, x, n);
+		if (f->cls == PXLRT_F32) a.f = (double)b.f32[0];
+		else if (f->cls == PXLRT_F64) a.f = b.f64[0];
+		else a.u = b.u[0];
+	}
+	return a;
+}
+
+/* what is summed: |x|, x², e^(x - m) */
+static void block_map(const Fold *f, Block *b, long n, const void *m, long m_stride)
+{
+	Block mm;
+	if (f->op != PXLRT_L1 && f->op != PXLRT_SUMSQ && f->op != FOLD_SUMEXP) return;
+	if (f->op == FOLD_SUMEXP) f->rt->ld[f->cls == PXLRT_F64 ? DT_F64 : DT_F32](&mm, m, m_stride, n);
+#define MAP(S) \
+	if (f->op == PXLRT_L1) f->rt->S.abs(b->S, b->S, n); \
+	else if (f->op == PXLRT_SUMSQ) f->rt->S.mul(b->S, b->S, b->S, n); \
+	else f->rt->S.sub(b->S, b->S, mm.S, n), f->rt->S.exp(b->S, b->S, n)
+	if (f->cls == PXLRT_F64) { MAP(f64); }
+	else { MAP(f32); }
+}
+
+static int is_mapped(const Fold *f) { return f->op == PXLRT_L1 || f->op == PXLRT_SUMSQ || f->op == FOLD_SUMEXP; }
+
+/* --- finishing: from the fold to the value, in the class, stored ------------------------------------------------------- */
+
+static i64 floor_div(i64 s, i64 n) { return s / n - ((s % n != 0) & (s < 0)); }
+
+static double finish_float(int op, double v, double m, long n)
+{
+	switch (op) {
+	case PXLRT_MEAN: return v / (double)n;
+	case PXLRT_L2: return sqrt(v);
+	case PXLRT_LOGSUM: return log_f64(v);
+	case PXLRT_LOGSUMEXP: return abs_f64(m) <= DBL_MAX ? m + log_f64(v) : m;
+	default: return v;
+	}
+}
+
+static void store_result(const Fold *f, Acc a, double m, long at)
+{
+	Block b;
+	switch (f->cls) {
+	case PXLRT_F32: b.f32[0] = (float)finish_float(f->final, a.f, m, f->red.count); break;
+	case PXLRT_F64: b.f64[0] = finish_float(f->final, a.f, m, f->red.count); break;
+	case PXLRT_U64: b.u[0] = f->final == PXLRT_MEAN ? a.u / (u64)f->red.count : a.u; break;
+	default: b.i[0] = f->final == PXLRT_MEAN ? floor_div((i64)a.u, f->red.count) : (i64)a.u;
+	}
+	f->rt->st[f->dtype](at_elem_mut(f->y, f->dtype, at), 1, &b, 1);
+}
+
+/* --- rows ------------------------------------------------------------------------------------------------------------------ */
+
+/* a stretch of one axis: n elements, stride apart */
+static Acc row_stretch(const Fold *f, const char *x, long stride, long n, const void *m)
+{
+	Block b;
+	Acc a = acc_start(f);
+	int direct = stride == 1 && is_native(f->dtype) && !is_mapped(f);
+	for (long at = 0; at < n; at += BLOCK_MAX) {
+		long k = min_l(BLOCK_MAX, n - at);
+		const void *src = at_elem(x, f->dtype, at * stride);
+		if (!direct) f->rt->ld[f->dtype](&b, src, stride, k), block_map(f, &b, k, m, 0);
+		Acc p = block_fold(f, direct ? src : &b, k);
+		acc_add(f, &a, &p);
+	}
+	return a;
+}
+
+/* elements [lo, hi) of the reduced index space, from base */
+static Acc row_range(const Fold *f, const char *base, long lo, long hi, const void *m)
+{
+	int last = f->red.n - 1;
+	long dim = f->red.n ? f->red.dim[last] : 1, stride = f->red.n ? f->red.stride[last] : 1;
+	Acc a = acc_start(f);
+	while (lo < hi) {
+		long in = lo % dim, n = min_l(dim - in, hi - lo);
+		Acc p = row_stretch(f, at_elem(base, f->dtype, axes_at(&f->red, lo)), stride, n, m);
+		acc_add(f, &a, &p);
+		lo += n;
+	}
+	return a;
+}
+
+static Acc row_pieces(const Fold *f, const char *base, const void *m)
+{
+	Acc a = acc_start(f);
+	for (long lo = 0; lo < f->red.count; lo += PIECE) {
+		Acc p = row_range(f, base, lo, min_l(lo + PIECE, f->red.count), m);
+		acc_add(f, &a, &p);
+	}
+	return a;
+}
+
+/* the maximum as a value of the class, 0 where e^(x - m) would meet inf - inf */
+static double max_value(Fold *f, const char *base, void *m)
+{
+	int op = f->op;
+	f->op = PXLRT_MAX;
+	Acc a = row_pieces(f, base, NULL);
+	f->op = op;
+	double safe = abs_f64(a.f) <= DBL_MAX ? a.f : 0;
+	if (f->cls == PXLRT_F64) *(double *)m = safe;
+	else *(float *)m = (float)safe;
+	return a.f;
+}
+
+static int rows_body(RtLane *ln, void *ctx, long lo, long hi)
+{
+	Fold f = *(Fold *)ctx;
+	(void)ln;
+	for (long i = lo; i < hi; i++) {
+		double m[1] = { 0 }, max = 0;
+		const char *base = at_elem(f.x, f.dtype, axes_at(&f.kept, i));
+		if (f.op == FOLD_SUMEXP) max = max_value(&f, base, m);
+		store_result(&f, row_pieces(&f, base, m), max, i);
+	}
+	return 0;
+}
+
+/* few results and long folds: spread the pieces */
+static int pieces_body(RtLane *ln, void *ctx, long lo, long hi)
+{
+	Fold *f = ctx;
+	(void)ln;
+	for (long i = lo; i < hi; i++)
+		((Acc *)f->part)[i] = row_range(f, f->x, i * PIECE, min_l((i + 1) * PIECE, f->red.count), NULL);
+	return 0;
+}
+
+static int one_result(RtLane *ln, Fold *f)
+{
+	long n = (f->red.count + PIECE - 1) / PIECE;
+	f->part = ln->scratch;
+	span_run(ln, pieces_body, f, n, 1);
+	Acc a = acc_start(f);
+	for (long i = 0; i < n; i++) acc_add(f, &a, (Acc *)f->part + i);
+	store_result(f, a, 0, 0);
+	return 0;
+}
+
+static int fold_rows(RtLane *ln, Fold *f)
+{
+	long pieces = (f->red.count + PIECE - 1) / PIECE;
+	if (f->kept.count == 1 && pieces > 1 && f->op != FOLD_SUMEXP && pieces * (long)sizeof(Acc) <= RT_SCRATCH_BYTES) return one_result(ln, f);
+	return span_run(ln, rows_body, f, f->kept.count, piece_of(f->kept.count, 5 + (double)f->red.count * 0.3));
+}
+
+/* --- columns ------------------------------------------------------------------------------------------------------------------ */
+
+/* acc op= x on blocks of the class */
+static void column_step(const Fold *f, Block *acc, const Block *x, long n)
+{
+#define STEP(S, M) \
+	(f->op == PXLRT_MAX ? f->rt->S.max : f->op == PXLRT_MIN ? f->rt->S.min : f->op == PXLRT_PROD ? f->rt->S.mul : f->rt->S.add) \
+		(acc->M, acc->M, x->M, n)
+	switch (f->cls) {
+	case PXLRT_F32: STEP(f32, f32); break;
+	case PXLRT_F64: STEP(f64, f64); break;
+	case PXLRT_U64: STEP(u64, u); break;
+	default: STEP(i64, i);
+	}
+}
+
+static Acc block_get(const Fold *f, const Block *b, long i)
+{
+	Acc a = { .u = 0 };
+	if (f->cls == PXLRT_F32) a.f = (double)b->f32[i];
+	else if (f->cls == PXLRT_F64) a.f = b->f64[i];
+	else a.u = b->u[i];
+	return a;
+}
+
+/* rows [lo, hi) of the reduced space into acc */
+static void column_band(const Fold *f, const char *base, long stride, long n, long lo, long hi, const Block *m, Block *acc)
+{
+	Block x;
+	for (long r = lo; r < hi; r++) {
+		Block *to = r == lo ? acc : &x;
+		f->rt->ld[f->dtype](to, at_elem(base, f->dtype, axes_at(&f->red, r)), stride, n);
+		block_map(f, to, n, m, 1);
+		if (r > lo) column_step(f, acc, &x, n);
+	}
+}
+
+static void columns_fold(const Fold *f, const char *base, long stride, long n, const Block *m, Acc *out)
+{
+	Block acc;
+	for (long j = 0; j < n; j++) out[j] = acc_start(f);
+	for (long r = 0; r < f->red.count; r += BAND) {
+		column_band(f, base, stride, n, r, min_l(r + BAND, f->red.count), m, &acc);
+		for (long j = 0; j < n; j++) {
+			Acc p = block_get(f, &acc, j);
+			acc_add(f, &out[j], &p);
+		}
+	}
+}
+
+/* results [at, at + n), neighbours on the last kept axis */
+static void columns_block(Fold *f, long at, long stride, long n)
+{
+	Acc out[COLS], max[COLS];
+	Block m;
+	const char *base = at_elem(f->x, f->dtype, axes_at(&f->kept, at));
+	memset(max, 0, sizeof max);
+	if (f->op == FOLD_SUMEXP) {
+		f->op = PXLRT_MAX;
+		columns_fold(f, base, stride, n, NULL, max);
+		f->op = FOLD_SUMEXP;
+		for (long j = 0; j < n; j++) {
+			double safe = abs_f64(max[j].f) <= DBL_MAX ? max[j].f : 0;
+			if (f->cls == PXLRT_F64) m.f64[j] = safe;
+			else m.f32[j] = (float)safe;
+		}
+	}
+	columns_fold(f, base, stride, n, f->op == FOLD_SUMEXP ? &m : NULL, out);
+	for (long j = 0; j < n; j++) store_result(f, out[j], max[j].f, at + j);
+}
+
+static int columns_body(RtLane *ln, void *ctx, long lo, long hi)
+{
+	Fold f = *(Fold *)ctx;
+	int last = f.kept.n - 1;
+	long dim = f.kept.dim[last], per = (dim + COLS - 1) / COLS;
+	(void)ln;
+	for (long i = lo; i < hi; i++) {
+		long j = i % per * COLS;
+		columns_block(&f, i / per * dim + j, f.kept.stride[last], min_l(COLS, dim - j));
+	}
+	return 0;
+}
+
+static int fold_columns(RtLane *ln, Fold *f)
+{
+	long dim = f->kept.dim[f->kept.n - 1], n = f->kept.count / dim * ((dim + COLS - 1) / COLS);
+	return span_run(ln, columns_body, f, n, piece_of(n, (double)(min_l(dim, COLS) * f->red.count) * 0.3));
+}
+
+/* --- entry ------------------------------------------------------------------------------------------------------------------------ */
+
+int k_reduce(struct pxlrt_lane *lane, const struct pxlrt_reduce *d, const void *x, void *y)
+{
+	RtLane *ln = rt_lane(lane);
+	Fold f = { .rt = table_of(ln), .isa = isa_of(ln), .op = d->op, .dtype = d->dtype, .cls = class_of(d->dtype), .x = x, .y = y, .final = d->op };
+	if (d->op == PXLRT_MEAN || d->op == PXLRT_LOGSUM) f.op = PXLRT_SUM;
+	if (d->op == PXLRT_L2) f.op = PXLRT_SUMSQ;
+	if (d->op == PXLRT_LOGSUMEXP) f.op = FOLD_SUMEXP;
+	fold_axes(&f, d);
+	if (f.kept.count == 0) return 0;
+	if (f.red.count == 0 && d->op == PXLRT_MEAN && class_of(d->dtype) >= PXLRT_I64) return lane_fault(ln, "mean of no integers");
+	int last = d->rank - 1;
+	while (last >= 0 && d->dim[last] == 1) last--;
+	int columns = last >= 0 && !(d->mask >> last & 1) && f.red.count > 0;
+	return columns ? fold_columns(ln, &f) : fold_rows(ln, &f);
+}

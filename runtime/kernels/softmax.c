@@ -1,0 +1,185 @@
+/* softmax.c — softmax along one axis and its gradient.
+ *
+ * A line is x[o, :, i].  Lines that are contiguous (inner = 1) are taken one by one, f32 and f64 in place of
+ * storage, 16-bit floats through blocks (their exponentials are taken twice rather than kept).  Otherwise COLS
+ * neighbouring lines go together, row by row.  Sums are in double. */
+#include "runtime/kernels/kernels.h"
+
+#include <string.h>
+
+enum { COLS = 256 };
+
+typedef struct Soft {
+	const struct pxlrt *rt;
+	const Isa *isa;
+	const struct pxlrt_axis *d;
+	const char *x, *g;                   /* softmax: input; gradient: output of softmax, and incoming gradient */
+	char *y;
+} Soft;
+
+/* --- contiguous lines ---------------------------------------------------------------------------------------------- */
+
+#define SOFT_LINE(S, T, CLS) \
+static void soft_line_##S(const Soft *s, long at, long n) \
+{ \
+	const T *x = (const T *)(const void *)s->x + at; \
+	T *y = (T *)(void *)s->y + at, m = -(T)__builtin_inff(), b; \
+	for (long i = 0; i < n; i += BLOCK_MAX) { \
+		s->isa->max[CLS](&b, x + i, min_l(BLOCK_MAX, n - i)); \
+		m = b > m || b != b ? b : m; \
+	} \
+	double sum = s->isa->exp_sum_##S(y, x, m, n); \
+	s->isa->scale_##S(y, y, (T)(1 / sum), n); \
+} \
+static void back_line_##S(const Soft *s, long at, long n) \
+{ \
+	const T *y = (const T *)(const void *)s->x + at, *g = (const T *)(const void *)s->g + at; \
+	T *dx = (T *)(void *)s->y + at; \
+	double dot = 0; \
+	Block b; \
+	Acc a; \
+	for (long i = 0; i < n; i += BLOCK_MAX) { \
+		long k = min_l(BLOCK_MAX, n - i); \
+		s->rt->S.mul(b.S, y + i, g + i, k); \
+		s->isa->sum[CLS](&a, &b, k); \
+		dot += a.f; \
+	} \
+	s->isa->back_##S(dx, y, g, (T)dot, n); \
+}
+SOFT_LINE(f32, float, PXLRT_F32)
+SOFT_LINE(f64, double, PXLRT_F64)
+
+static const void *elem(const Soft *s, const char *p, long at) { return at_elem(p, s->d->dtype, at); }
+
+static void soft_line_half(const Soft *s, long at, long n)
+{
+	int t = s->d->dtype;
+	float m = -__builtin_inff(), v;
+	double sum = 0;
+	Block b;
+	for (long i = 0; i < n; i += BLOCK_MAX) {
+		long k = min_l(BLOCK_MAX, n - i);
+		s->rt->ld[t](&b, elem(s, s->x, at + i), 1, k);
+		s->isa->max[PXLRT_F32](&v, &b, k);
+		m = v > m || v != v ? v : m;
+	}
+	for (int pass = 0; pass < 2; pass++)
+		for (long i = 0; i < n; i += BLOCK_MAX) {
+			long k = min_l(BLOCK_MAX, n - i);
+			s->rt->ld[t](&b, elem(s, s->x, at + i), 1, k);
+			double part = s->isa->exp_sum_f32(b.f32, b.f32, m, k);
+			if (pass == 0) sum += part;
+			else s->isa->scale_f32(b.f32, b.f32, (float)(1 / sum), k), s->rt->st[t](at_elem_mut(s->y, t, at + i), 1, &b, k);
+		}
+}
+
+static void back_line_half(const Soft *s, long at, long n)
+{
+	int t = s->d->dtype;
+	double dot = 0;
+	Block y, g, p;
+	Acc a;
+	for (int pass = 0; pass < 2; pass++)
+		for (long i = 0; i < n; i += BLOCK_MAX) {
+			long k = min_l(BLOCK_MAX, n - i);
+			s->rt->ld[t](&y, elem(s, s->x, at + i), 1, k);
+			s->rt->ld[t](&g, elem(s, s->g, at + i), 1, k);
+			if (pass == 0) {
+				s->rt->f32.mul(p.f32, y.f32, g.f32, k);
+				s->isa->sum[PXLRT_F32](&a, &p, k);
+				dot += a.f;
+			} else {
+				s->isa->back_f32(y.f32, y.f32, g.f32, (float)dot, k);
+				s->rt->st[t](at_elem_mut(s->y, t, at + i), 1, &y, k);
+			}
+		}
+}
+
+/* --- strided lines, n of them from `base`, in the class's block ---------------------------------------------------------- */
+
+static void load(const Soft *s, Block *b, const char *p, long base, long r, long n)
+{
+	s->rt->ld[s->d->dtype](b, elem(s, p, base + r * s->d->inner), 1, n);
+}
+
+static void store(const Soft *s, const Block *b, long base, long r, long n)
+{
+	s->rt->st[s->d->dtype](at_elem_mut(s->y, s->d->dtype, base + r * s->d->inner), 1, b, n);
+}
+
+#define SOFT_COLUMNS(S, T) \
+static void soft_columns_##S(const Soft *s, long base, long n) \
+{ \
+	Block m, x, inv; \
+	double sum[COLS] = { 0 }; \
+	load(s, &m, s->x, base, 0, n); \
+	for (long r = 1; r < s->d->n; r++) load(s, &x, s->x, base, r, n), s->rt->S.max(m.S, m.S, x.S, n); \
+	for (long r = 0; r < s->d->n; r++) { \
+		load(s, &x, s->x, base, r, n); \
+		s->rt->S.sub(x.S, x.S, m.S, n); \
+		s->rt->S.exp(x.S, x.S, n); \
+		for (long j = 0; j < n; j++) sum[j] += (double)x.S[j]; \
+	} \
+	for (long j = 0; j < n; j++) inv.S[j] = (T)(1 / sum[j]); \
+	for (long r = 0; r < s->d->n; r++) { \
+		load(s, &x, s->x, base, r, n); \
+		s->rt->S.sub(x.S, x.S, m.S, n); \
+		s->rt->S.exp(x.S, x.S, n); \
+		s->rt->S.mul(x.S, x.S, inv.S, n); \
+		store(s, &x, base, r, n); \
+	} \
+} \
+static void back_columns_##S(const Soft *s, long base, long n) \
+{ \
+	Block y, g, dot; \
+	double sum[COLS] = { 0 }; \
+	for (long r = 0; r < s->d->n; r++) { \
+		load(s, &y, s->x, base, r, n); \
+		load(s, &g, s->g, base, r, n); \
+		for (long j = 0; j < n; j++) sum[j] += (double)(y.S[j] * g.S[j]); \
+	} \
+	for (long j = 0; j < n; j++) dot.S[j] = (T)sum[j]; \
+	for (long r = 0; r < s->d->n; r++) { \
+		load(s, &y, s->x, base, r, n); \
+		load(s, &g, s->g, base, r, n); \
+		s->rt->S.sub(g.S, g.S, dot.S, n); \
+		s->rt->S.mul(y.S, y.S, g.S, n); \
+		store(s, &y, base, r, n); \
+	} \
+}
+SOFT_COLUMNS(f32, float)
+SOFT_COLUMNS(f64, double)
+
+/* --- entries ------------------------------------------------------------------------------------------------------------------ */
+
+static int soft_body(RtLane *ln, void *ctx, long lo, long hi)
+{
+	const Soft *s = ctx;
+	long inner = s->d->inner, n = s->d->n, per = (inner + COLS - 1) / COLS;
+	int t = s->d->dtype, back = s->g != NULL;
+	(void)ln;
+	for (long i = lo; i < hi; i++) {
+		long j = i % per * COLS, base = i / per * n * inner + j, cols = min_l(COLS, inner - j);
+		if (inner > 1 && t == DT_F64) (back ? back_columns_f64 : soft_columns_f64)(s, base, cols);
+		else if (inner > 1) (back ? back_columns_f32 : soft_columns_f32)(s, base, cols);
+		else if (t == DT_F32) (back ? back_line_f32 : soft_line_f32)(s, base, n);
+		else if (t == DT_F64) (back ? back_line_f64 : soft_line_f64)(s, base, n);
+		else (back ? back_line_half : soft_line_half)(s, base, n);
+	}
+	return 0;
+}
+
+static int soft_run(RtLane *ln, const struct pxlrt_axis *d, const void *x, const void *g, void *y)
+{
+	if (d->n <= 0 || d->inner <= 0) return 0;
+	Soft s = { table_of(ln), isa_of(ln), d, x, g, y };
+	long n = d->outer * ((d->inner + COLS - 1) / COLS);
+	return span_run(ln, soft_body, &s, n, piece_of(n, (double)(min_l(COLS, d->inner) * d->n) * 0.5));
+}
+
+int k_softmax(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *x, void *y) { return soft_run(rt_lane(ln), d, x, NULL, y); }
+
+int k_softmax_grad(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *y, const void *dy, void *dx)
+{
+	return soft_run(rt_lane(ln), d, y, dy, dx);
+}

@@ -1,0 +1,34 @@
+/* table.c — picks the table for this machine's instruction set, and the entries too small for a file. */
+#include "runtime/kernels/kernels.h"
+
+#include <string.h>
+
+const struct pxlrt *rt_table(int portable)
+{
+	const KernelTable *t = table_base;
+#if defined __x86_64__
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) t = table_avx2;
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+	    __builtin_cpu_supports("avx512vl")) t = table_avx512;
+#endif
+	return &t[!!portable].pub;
+}
+
+void *k_memcpy(void *d, const void *s, unsigned long n) { return memcpy(d, s, n); }
+void *k_memset(void *d, int c, unsigned long n) { return memset(d, c, n); }
+
+int k_divcheck(struct pxlrt_lane *ln, int dtype, const void *b, long n, int site)
+{
+	for (long i = 0; i < n; i++)
+		if (rt_get_int((DType)dtype, b, (size_t)i) == 0) return table_of(rt_lane(ln))->fault(ln, site, "integer division by zero");
+	return 0;
+}
+
+int k_powcheck(struct pxlrt_lane *ln, int dtype, const void *e, long n, int site)
+{
+	if (dtype == DT_U64) return 0;
+	for (long i = 0; i < n; i++)
+		if (rt_get_int((DType)dtype, e, (size_t)i) < 0)
+			return table_of(rt_lane(ln))->fault(ln, site, "integer power with a negative exponent");
+	return 0;
+}

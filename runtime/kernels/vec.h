@@ -1,0 +1,346 @@
+/* vec.h — the blocked primitives, as loops the compiler vectorises.  Included by vec_*.c, each of which
+ * compiles it for one instruction set and names the result with VEC_NAME.
+ *
+ * y may be any operand, exactly: elements are read before they are written, so `ivdep` is true.
+ * Two-way choices are written as selects, and reductions as 64 explicit lanes combined in one order, so
+ * that every instruction set gives the same bits. */
+#include "runtime/kernels/half.h"
+#include "runtime/kernels/kernels.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define EACH(n) _Pragma("GCC ivdep") for (long i = 0; i < (n); i++)
+
+#define LOOP1(S, T, name, expr) static void S##_##name(T *y, const T *a, long n) { EACH(n) { T x = a[i]; y[i] = (expr); } }
+#define LOOP2(S, T, name, expr) \
+	static void S##_##name(T *y, const T *a, const T *b, long n) { EACH(n) { T p = a[i], q = b[i]; y[i] = (expr); } }
+#define LOOP3(S, T, name, expr) \
+	static void S##_##name(T *y, const T *a, const T *b, const T *c, long n) \
+	{ EACH(n) { T p = a[i], q = b[i], r = c[i]; y[i] = (expr); } }
+
+/* what all classes share; + - * go through W, the unsigned twin, so that integers wrap */
+#define COMMON(S, T, W) \
+	LOOP2(S, T, add, (T)((W)p + (W)q)) LOOP2(S, T, sub, (T)((W)p - (W)q)) LOOP2(S, T, mul, (T)((W)p * (W)q)) \
+	LOOP2(S, T, eq, (T)(p == q)) LOOP2(S, T, ne, (T)(p != q)) LOOP2(S, T, lt, (T)(p < q)) LOOP2(S, T, le, (T)(p <= q)) \
+	LOOP2(S, T, gt, (T)(p > q)) LOOP2(S, T, ge, (T)(p >= q)) \
+	LOOP2(S, T, and, (T)((p != 0) & (q != 0))) LOOP2(S, T, or, (T)((p != 0) | (q != 0))) \
+	LOOP1(S, T, neg, (T)(-(W)x)) LOOP1(S, T, not, (T)(x == 0)) \
+	LOOP3(S, T, fma, (T)((W)p * (W)q + (W)r)) LOOP3(S, T, sel, p != 0 ? q : r) \
+	static void S##_fill(T *y, T x, long n) { for (long i = 0; i < n; i++) y[i] = x; }
+
+COMMON(f32, float, float)
+COMMON(f64, double, double)
+COMMON(i64, i64, u64)
+COMMON(u64, u64, u64)
+
+/* --- floats -------------------------------------------------------------------------------------------------- */
+
+/* max and min hand on a NaN of either side; relu keeps one, its gradient is 0 there */
+#define FLOATS(S, T, LIBM) \
+	LOOP2(S, T, div, p / q) LOOP1(S, T, sign, (T)((x > 0) - (x < 0))) \
+	LOOP2(S, T, max, (p > q) | (p != p) ? p : q) LOOP2(S, T, min, (p < q) | (p != p) ? p : q) \
+	LOOP2(S, T, mod, fmod##LIBM(p, q)) LOOP2(S, T, pow, pow##LIBM(p, q)) \
+	LOOP1(S, T, abs, abs_##S(x)) LOOP1(S, T, exp, exp_##S(x)) LOOP1(S, T, log, log_##S(x)) \
+	LOOP1(S, T, sqrt, sqrt##LIBM(x)) LOOP1(S, T, tanh, tanh_##S(x)) \
+	LOOP1(S, T, floor, floor##LIBM(x)) LOOP1(S, T, ceil, ceil##LIBM(x)) LOOP1(S, T, recip, 1 / x) \
+	LOOP1(S, T, relu, x <= 0 ? 0 : x) LOOP1(S, T, sigmoid, sigmoid_##S(x)) LOOP1(S, T, swish, x * sigmoid_##S(x)) \
+	LOOP1(S, T, gelu, gelu_##S(x)) LOOP1(S, T, geluerf, x * phi_##S(x)) \
+	LOOP1(S, T, isnan, (T)(x != x)) LOOP1(S, T, isinf, (T)(abs_##S(x) == (T)INFINITY)) \
+	LOOP2(S, T, relu_grad, q > 0 ? p : 0) LOOP2(S, T, gelu_grad, p * gelu_slope_##S(q)) \
+	LOOP2(S, T, geluerf_grad, p * geluerf_slope_##S(q)) LOOP2(S, T, swish_grad, p * swish_slope_##S(q)) \
+	LOOP2(S, T, tanh_grad, p * (1 - q * q))
+
+FLOATS(f32, float, f)
+FLOATS(f64, double, )
+LOOP1(f32, float, erf, erf_f32(x))
+LOOP1(f64, double, erf, erf(x))
+
+/* sine and cosine: the fast loop, then libm for the rare arguments its reduction is too short for */
+#define SINCOS(S, T, name, turn) \
+	static void S##_##name(T *y, const T *a, long n) \
+	{ \
+		T keep[PXLRT_BLOCK]; \
+		for (long at = 0; at < n; at += PXLRT_BLOCK) { \
+			long m = min_l(PXLRT_BLOCK, n - at); \
+			int far = 0; \
+			for (long i = 0; i < m; i++) far |= abs_##S(keep[i] = a[at + i]) > (T)SINCOS_MAX; \
+			for (long i = 0; i < m; i++) y[at + i] = sincos_##S(keep[i], turn); \
+			for (long i = 0; far && i < m; i++) \
+				if (abs_##S(keep[i]) > (T)SINCOS_MAX) y[at + i] = (T)name(keep[i]); \
+		} \
+	}
+SINCOS(f32, float, sin, 0)
+SINCOS(f32, float, cos, 1)
+SINCOS(f64, double, sin, 0)
+SINCOS(f64, double, cos, 1)
+
+/* --- integers: division floors, remainder follows the dividend; by zero they give 0 (see divcheck) ------------ */
+
+static inline i64 div_i64(i64 a, i64 b)
+{
+	if (b == 0) return 0;
+	if (b == -1) return (i64)(0 - (u64)a);       /* the one quotient that overflows */
+	i64 q = a / b;
+	return q - ((a % b != 0) & ((a < 0) != (b < 0)));
+}
+static inline i64 mod_i64(i64 a, i64 b) { return b == 0 || b == -1 ? 0 : a % b; }
+
+static inline u64 pow_u64(u64 x, u64 e)
+{
+	u64 y = 1;
+	for (; e; e >>= 1, x *= x)
+		if (e & 1) y *= x;
+	return y;
+}
+/* negative exponents, refused by powcheck, give the truncated value */
+static inline i64 pow_i64(i64 x, i64 e)
+{
+	if (e >= 0) return (i64)pow_u64((u64)x, (u64)e);
+	return x == 1 ? 1 : x == -1 ? (e & 1 ? -1 : 1) : 0;
+}
+
+LOOP2(i64, i64, div, div_i64(p, q)) LOOP2(i64, i64, mod, mod_i64(p, q)) LOOP2(i64, i64, pow, pow_i64(p, q))
+LOOP2(i64, i64, max, p > q ? p : q) LOOP2(i64, i64, min, p < q ? p : q)
+LOOP1(i64, i64, sign, (i64)((x > 0) - (x < 0))) LOOP1(u64, u64, sign, x > 0)
+LOOP1(i64, i64, abs, (i64)(x < 0 ? 0 - (u64)x : (u64)x))
+LOOP2(u64, u64, div, q ? p / q : 0) LOOP2(u64, u64, mod, q ? p % q : 0) LOOP2(u64, u64, pow, pow_u64(p, q))
+LOOP2(u64, u64, max, p > q ? p : q) LOOP2(u64, u64, min, p < q ? p : q)
+LOOP1(u64, u64, abs, x)
+
+/* --- storage ↔ blocks: one row of T (storage), C (class), how to read, how to write ---------------------------- */
+
+#define STORAGE(X) \
+	X(BOOL, unsigned char, i64, v != 0, v != 0) \
+	X(I8,  signed char, i64, v, (signed char)v)        X(I16, short, i64, v, (short)v) \
+	X(I32, int, i64, v, (int)v)                        X(I64, i64, i64, v, v) \
+	X(U8,  unsigned char, i64, v, (unsigned char)v)    X(U16, unsigned short, i64, v, (unsigned short)v) \
+	X(U32, unsigned, i64, v, (unsigned)v)              X(U64, u64, u64, v, v) \
+	X(F8_143, unsigned char, float, f8_to_f32(DT_F8_143, v), f32_to_f8(DT_F8_143, v, 1)) \
+	X(F8_152, unsigned char, float, f8_to_f32(DT_F8_152, v), f32_to_f8(DT_F8_152, v, 1)) \
+	X(F16, unsigned short, float, half_load(v), half_store(v)) \
+	X(BF16, unsigned short, float, brain_load(v), brain_store(v)) \
+	X(F32, float, float, v, v)                         X(F64, double, double, v, v)
+
+#define LOAD_STORE(D, T, C, get, put) \
+	static void ld_##D(void *block, const void *src, long stride, long n) \
+	{ \
+		C *y = block; \
+		const T *x = src; \
+		if (stride == 1) { \
+			EACH(n) { T v = x[i]; y[i] = (get); } \
+		} else if (stride == 0) { \
+			T v = *x; \
+			C one = (get); \
+			for (long i = 0; i < n; i++) y[i] = one; \
+		} else { \
+			for (long i = 0; i < n; i++) { T v = x[i * stride]; y[i] = (get); } \
+		} \
+	} \
+	static void st_##D(void *dst, long stride, const void *block, long n) \
+	{ \
+		T *y = dst; \
+		const C *x = block; \
+		if (stride == 1) { \
+			EACH(n) { C v = x[i]; y[i] = (T)(put); } \
+		} else { \
+			for (long i = 0; i < n; i++) { C v = x[i]; y[i * stride] = (T)(put); } \
+		} \
+	} \
+	static inline C round_##D(C w) { C v0; { C v = w; T s = (T)(put); { T v = s; v0 = (get); } } return v0; }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+STORAGE(LOAD_STORE)
+#pragma GCC diagnostic pop
+
+#define NORM(D, C) static void norm_##D(void *block, long n) { C *y = block; EACH(n) y[i] = round_##D(y[i]); }
+NORM(BOOL, i64) NORM(I8, i64) NORM(I16, i64) NORM(I32, i64) NORM(U8, i64) NORM(U16, i64) NORM(U32, i64)
+NORM(F8_143, float) NORM(F8_152, float) NORM(F16, float) NORM(BF16, float)
+
+/* --- casts: class of the source × dtype of the result ------------------------------------------------------------ */
+
+/* float to integer: toward zero, saturating, NaN gives 0; the bounds are exact in double */
+static inline i64 sat_i64(double v, double lo, double hi, i64 min, i64 max)
+{
+	return v != v ? 0 : v <= lo ? min : v >= hi ? max : (i64)v;
+}
+static inline u64 sat_u64(double v) { return !(v > 0) ? 0 : v >= 0x1p64 ? ULLONG_MAX : (u64)v; }
+
+#define CVT(FROM, F, D, C, expr) \
+	static void cvt_##FROM##_##D(void *dst, const void *src, long n) { C *y = dst; const F *a = src; EACH(n) { F v = a[i]; y[i] = (expr); } }
+#define CVT_TO_INT(FROM, F) \
+	CVT(FROM, F, BOOL, i64, v != 0) \
+	CVT(FROM, F, I8,  i64, sat_i64(v, -0x1p7, 0x1p7, SCHAR_MIN, SCHAR_MAX)) \
+	CVT(FROM, F, I16, i64, sat_i64(v, -0x1p15, 0x1p15, SHRT_MIN, SHRT_MAX)) \
+	CVT(FROM, F, I32, i64, sat_i64(v, -0x1p31, 0x1p31, INT_MIN, INT_MAX)) \
+	CVT(FROM, F, I64, i64, sat_i64(v, -0x1p63, 0x1p63, LLONG_MIN, LLONG_MAX)) \
+	CVT(FROM, F, U8,  i64, sat_i64(v, 0, 0x1p8, 0, UCHAR_MAX)) \
+	CVT(FROM, F, U16, i64, sat_i64(v, 0, 0x1p16, 0, USHRT_MAX)) \
+	CVT(FROM, F, U32, i64, sat_i64(v, 0, 0x1p32, 0, UINT_MAX)) \
+	CVT(FROM, F, U64, u64, sat_u64(v))
+CVT_TO_INT(F32, float)
+CVT_TO_INT(F64, double)
+
+#define CVT_INT_TO_INT(FROM, F) \
+	CVT(FROM, F, BOOL, i64, v != 0) \
+	CVT(FROM, F, I8, i64, (signed char)v) CVT(FROM, F, I16, i64, (short)v) CVT(FROM, F, I32, i64, (int)v) \
+	CVT(FROM, F, U8, i64, (unsigned char)v) CVT(FROM, F, U16, i64, (unsigned short)v) CVT(FROM, F, U32, i64, (unsigned)v) \
+	CVT(FROM, F, I64, i64, (i64)v) CVT(FROM, F, U64, u64, (u64)v)
+CVT_INT_TO_INT(I64, i64)
+CVT_INT_TO_INT(U64, u64)
+
+/* to the narrow floats by way of an f32 (or a double) rounded to odd, so that only one rounding is seen */
+#define CVT_TO_FLOAT(FROM, F, ODD) \
+	CVT(FROM, F, F64, double, (double)v) CVT(FROM, F, F32, float, (float)v) \
+	CVT(FROM, F, F16, float, round_F16(ODD)) CVT(FROM, F, BF16, float, round_BF16(ODD)) \
+	CVT(FROM, F, F8_143, float, round_F8_143(ODD)) CVT(FROM, F, F8_152, float, round_F8_152(ODD))
+CVT_TO_FLOAT(F32, float, v)
+CVT_TO_FLOAT(F64, double, f32_odd(v))
+CVT_TO_FLOAT(I64, i64, f32_odd(i64_odd(v)))
+CVT_TO_FLOAT(U64, u64, f32_odd(u64_odd(v)))
+
+/* --- reductions of one block ---------------------------------------------------------------------------------------- */
+
+enum { LANES = 64 };
+
+/* lane[j] op= x[64 i + j]; then lane j takes j + 32, j + 16, … */
+#define FOLD(S, T, name, start, step) \
+	static T S##_fold_##name(const T *x, long n) \
+	{ \
+		T lane[LANES]; \
+		long i = 0; \
+		for (int j = 0; j < LANES; j++) lane[j] = (start); \
+		for (; i + LANES <= n; i += LANES) \
+			for (int j = 0; j < LANES; j++) { T p = lane[j], q = x[i + j]; lane[j] = (step); } \
+		for (int j = 0; i + j < n; j++) { T p = lane[j], q = x[i + j]; lane[j] = (step); } \
+		for (int w = LANES / 2; w; w /= 2) \
+			for (int j = 0; j < w; j++) { T p = lane[j], q = lane[j + w]; lane[j] = (step); } \
+		return lane[0]; \
+	}
+#define FOLDS(S, T, W, AS, lowest, highest, above, below) \
+	FOLD(S, T, sum, 0, (T)((W)p + (W)q)) FOLD(S, T, prod, 1, (T)((W)p * (W)q)) \
+	FOLD(S, T, max, lowest, above) FOLD(S, T, min, highest, below) \
+	static void sum_##S(Acc *out, const void *x, long n) { out->AS = S##_fold_sum(x, n); } \
+	static void prod_##S(Acc *out, const void *x, long n) { out->AS = S##_fold_prod(x, n); } \
+	static void max_##S(void *out, const void *x, long n) { *(T *)out = S##_fold_max(x, n); } \
+	static void min_##S(void *out, const void *x, long n) { *(T *)out = S##_fold_min(x, n); }
+FOLDS(f32, float, float, f, -INFINITY, INFINITY, (p > q) | (p != p) ? p : q, (p < q) | (p != p) ? p : q)
+FOLDS(f64, double, double, f, -(double)INFINITY, (double)INFINITY, (p > q) | (p != p) ? p : q, (p < q) | (p != p) ? p : q)
+FOLDS(i64, i64, u64, u, LLONG_MIN, LLONG_MAX, p > q ? p : q, p < q ? p : q)
+FOLDS(u64, u64, u64, u, 0, ULLONG_MAX, p > q ? p : q, p < q ? p : q)
+
+/* whole rows: block sums are added up in double */
+#define EXP_SUM(S, T) \
+	static double exp_sum_##S(T *y, const T *x, T m, long n) \
+	{ \
+		double sum = 0; \
+		for (long at = 0; at < n; at += BLOCK_MAX) { \
+			long k = min_l(BLOCK_MAX, n - at); \
+			EACH(k) y[at + i] = exp_##S(x[at + i] - m); \
+			sum += S##_fold_sum(y + at, k); \
+		} \
+		return sum; \
+	}
+EXP_SUM(f32, float)
+EXP_SUM(f64, double)
+
+#define SCALE_BACK(S, T) \
+	static void scale_##S(T *y, const T *x, T s, long n) { EACH(n) y[i] = x[i] * s; } \
+	static void back_##S(T *dx, const T *y, const T *g, T dot, long n) { EACH(n) dx[i] = y[i] * (g[i] - dot); }
+SCALE_BACK(f32, float)
+SCALE_BACK(f64, double)
+
+/* --- random numbers: Philox 4×32, ten rounds ---------------------------------------------------------------------- */
+
+static void philox_words(uint32_t *out, const uint32_t *key, uint64_t c, uint32_t tag, long n)
+{
+	for (long i = 0; i < n; i++) {
+		uint32_t x0 = (uint32_t)(c + (uint64_t)i), x1 = (uint32_t)((c + (uint64_t)i) >> 32), x2 = tag, x3 = 0, k0 = key[0], k1 = key[1];
+		for (int r = 0; r < 10; r++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
+			uint64_t a = (uint64_t)0xD2511F53u * x0, b = (uint64_t)0xCD9E8D57u * x2;
+			x0 = (uint32_t)(b >> 32) ^ x1 ^ k0;
+			x2 = (uint32_t)(a >> 32) ^ x3 ^ k1;
+			x1 = (uint32_t)b;
+			x3 = (uint32_t)a;
+		}
+		out[4 * i] = x0, out[4 * i + 1] = x1, out[4 * i + 2] = x2, out[4 * i + 3] = x3;
+	}
+}
+
+/* Box and Muller: √(-2 ln u) (cos, sin)(2πv), u in (0, 1]; v as an angle in [-½, ½) turns */
+static void normals_f32(float *y, const uint32_t *w, float mean, float std, long n)
+{
+	for (long i = 0; i < n / 2; i++) {
+		float r = sqrtf(-2.0f * log_f32(((float)w[2 * i] + 0.5f) * 0x1p-32f));
+		uint32_t v = w[2 * i + 1], q = (v + 0x20000000u) >> 30;
+		float t = (float)(int32_t)(v - (q << 30)) * 1.462918079e-9f;      /* 2π / 2^32 */
+		float s = sin_near_f32(t), c = cos_near_f32(t);
+		float cx = q & 1 ? s : c, sx = q & 1 ? c : s;
+		cx = f32_bits(bits_f32(cx) ^ ((q + 1) & 2) << 30);
+		sx = f32_bits(bits_f32(sx) ^ (q & 2) << 30);
+		y[2 * i] = mean + std * (r * cx);
+		y[2 * i + 1] = mean + std * (r * sx);
+	}
+}
+
+static inline double unit_f64(uint32_t hi, uint32_t lo) { return (double)(((uint64_t)hi << 32 | lo) >> 11) * 0x1p-53; }
+
+static void normals_f64(double *y, const uint32_t *w, double mean, double std, long n)
+{
+	for (long i = 0; i < n / 2; i++) {
+		double r = sqrt(-2.0 * log_f64(1.0 - unit_f64(w[4 * i], w[4 * i + 1])));
+		double a = unit_f64(w[4 * i + 2], w[4 * i + 3]) * 6.28318530717958647693;
+		y[2 * i] = mean + std * (r * sincos_f64(a, 1));
+		y[2 * i + 1] = mean + std * (r * sincos_f64(a, 0));
+	}
+}
+
+/* --- the tables ---------------------------------------------------------------------------------------------------- */
+
+#include "runtime/kernels/gemm.h"
+
+#define F32_SLOT(n) .n = f32_##n,
+#define F64_SLOT(n) .n = f64_##n,
+#define I64_SLOT(n) .n = i64_##n,
+#define U64_SLOT(n) .n = u64_##n,
+#define MEMBERS_ALL(X) PXLRT_VEC1_ALL(X) PXLRT_VEC2_ALL(X) PXLRT_VEC3_ALL(X) X(fill)
+#define MEMBERS_FLOAT(X) MEMBERS_ALL(X) PXLRT_VEC1_FLOAT(X) PXLRT_VEC2_FLOAT(X)
+#define LD_SLOT(D, ...) [DT_##D] = ld_##D,
+#define ST_SLOT(D, ...) [DT_##D] = st_##D,
+#define CVT_ROW(C) { \
+	[DT_BOOL] = cvt_##C##_BOOL, [DT_I8] = cvt_##C##_I8, [DT_I16] = cvt_##C##_I16, [DT_I32] = cvt_##C##_I32, [DT_I64] = cvt_##C##_I64, \
+	[DT_U8] = cvt_##C##_U8, [DT_U16] = cvt_##C##_U16, [DT_U32] = cvt_##C##_U32, [DT_U64] = cvt_##C##_U64, \
+	[DT_F8_143] = cvt_##C##_F8_143, [DT_F8_152] = cvt_##C##_F8_152, \
+	[DT_F16] = cvt_##C##_F16, [DT_BF16] = cvt_##C##_BF16, [DT_F32] = cvt_##C##_F32, [DT_F64] = cvt_##C##_F64 }
+#define BY_CLASS(f) { [PXLRT_F32] = f##_f32, [PXLRT_F64] = f##_f64, [PXLRT_I64] = f##_i64, [PXLRT_U64] = f##_u64 }
+
+#define TABLE(product) { \
+	.pub = { \
+		.abi = PXLRT_ABI, \
+		.f32 = { MEMBERS_FLOAT(F32_SLOT) }, .f64 = { MEMBERS_FLOAT(F64_SLOT) }, \
+		.i64 = { MEMBERS_ALL(I64_SLOT) }, .u64 = { MEMBERS_ALL(U64_SLOT) }, \
+		.ld = { STORAGE(LD_SLOT) }, .st = { STORAGE(ST_SLOT) }, \
+		.norm = { \
+			[DT_BOOL] = norm_BOOL, [DT_I8] = norm_I8, [DT_I16] = norm_I16, [DT_I32] = norm_I32, [DT_U8] = norm_U8, \
+			[DT_U16] = norm_U16, [DT_U32] = norm_U32, [DT_F8_143] = norm_F8_143, [DT_F8_152] = norm_F8_152, \
+			[DT_F16] = norm_F16, [DT_BF16] = norm_BF16 }, \
+		.cvt = { [PXLRT_F32] = CVT_ROW(F32), [PXLRT_F64] = CVT_ROW(F64), [PXLRT_I64] = CVT_ROW(I64), [PXLRT_U64] = CVT_ROW(U64) }, \
+		.each = k_each, .matmul = product, .reduce = k_reduce, .copy = k_copy, .argmax = k_argmax, \
+		.softmax = k_softmax, .softmax_grad = k_softmax_grad, .cumsum = k_cumsum, \
+		.gather = k_gather, .scatter_add = k_scatter_add, \
+		.nll = k_nll, .nll_grad = k_nll_grad, .softmax_nll = k_softmax_nll, \
+		.random_normal = k_random_normal, .random_uniform = k_random_uniform, .dropout_mask = k_dropout_mask, \
+		.split_seed = k_split_seed, \
+		.host_load = lane_host_load, .host_store = lane_host_store, .print = lane_print, \
+		.divcheck = k_divcheck, .powcheck = k_powcheck, .fault = lane_fault_at, .at = lane_at, \
+		.memcpy = k_memcpy, .memset = k_memset, \
+	}, \
+	.isa = { \
+		.name = VEC_LABEL, .sum = BY_CLASS(sum), .prod = BY_CLASS(prod), .max = BY_CLASS(max), .min = BY_CLASS(min), \
+		.exp_sum_f32 = exp_sum_f32, .exp_sum_f64 = exp_sum_f64, .philox = philox_words, \
+		.scale_f32 = scale_f32, .scale_f64 = scale_f64, .back_f32 = back_f32, .back_f64 = back_f64, \
+		.normal_f32 = normals_f32, .normal_f64 = normals_f64, \
+		.gemm_f32 = &gemm_isa_f32, .gemm_f64 = &gemm_isa_f64, \
+	} }
+
+const KernelTable VEC_NAME[2] = { TABLE(k_matmul_onednn), TABLE(k_matmul_portable) };

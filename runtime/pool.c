@@ -1,0 +1,228 @@
+/* pool.c — the threads of a session.
+ *
+ * A job is n indices handed out one by one, so a preempted worker delays nobody by more than one piece.
+ * The submitting thread works on its own job and then waits for the pieces others still hold; jobs of
+ * several lanes stand in one list and workers take the oldest with work left.  Everything about a job that is
+ * not an atomic counter is guarded by the pool's mutex.  Waiting spins a little first: the next job of a
+ * step usually comes within microseconds, and waking a thread costs tens of them.
+ *
+ * Results cannot depend on who runs a piece; of several faults that of the lowest index is kept, and it is
+ * always found: indices go out in order, and a fault only stops later ones. */
+#include "runtime/lane.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct Job {
+	RtLane *ln;
+	RtPoolBody body;
+	void *ctx;
+	long n;
+	atomic_long next;                    /* next index to hand out */
+	atomic_int users;                    /* workers inside; changed under the mutex */
+	long failed;                         /* lowest failed index, or n */
+	RtErr err;
+	struct Job *link;
+} Job;
+
+typedef struct Worker { RtPool *pool; pthread_t thread; void *scratch; } Worker;
+
+struct RtPool {
+	const RtAlloc *alloc;
+	RtAlloc alloc_copy;
+	pthread_mutex_t lock;
+	pthread_cond_t work, done;
+	atomic_uint posted;                  /* counts submissions: what a spinning worker watches */
+	atomic_int stop;
+	int sleeping, spin, nworker;
+	Job *jobs;
+	Worker *workers;
+};
+
+enum { SPINS = 3000 };
+
+static inline void relax(void)
+{
+#if defined __x86_64__
+	__builtin_ia32_pause();
+#endif
+}
+
+/* run pieces until none is left; `lane` is this thread's copy */
+static void job_work(RtPool *p, Job *j, RtLane *lane)
+{
+	for (;;) {
+		long i = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
+		if (i >= j->n) return;
+		int st = j->body(lane, j->ctx, i);
+		if (!st) continue;
+		atomic_store(&j->next, j->n);
+		if (!lane->err.status) rt_fail(&lane->err, st, "a parallel piece failed");
+		pthread_mutex_lock(&p->lock);
+		if (i < j->failed) j->failed = i, j->err = lane->err;
+		pthread_mutex_unlock(&p->lock);
+		return;
+	}
+}
+
+/* a lane for pieces: nothing nested spreads again, and faults stay here */
+static RtLane piece_lane(const RtLane *ln, void *scratch)
+{
+	RtLane l;
+	memcpy(&l, ln, offsetof(RtLane, err));
+	l.err.status = 0;
+	l.err.text[0] = 0;
+	l.pool = NULL;
+	l.scratch = scratch;
+	return l;
+}
+
+static Job *job_find(RtPool *p)
+{
+	Job *j = p->jobs;
+	while (j && atomic_load_explicit(&j->next, memory_order_relaxed) >= j->n) j = j->link;
+	return j;
+}
+
+/* under the mutex: the next job, or NULL when the pool ends */
+static Job *worker_wait(RtPool *p)
+{
+	for (;;) {
+		Job *j = job_find(p);
+		if (j || atomic_load(&p->stop)) return j;
+		unsigned seen = atomic_load(&p->posted);
+		pthread_mutex_unlock(&p->lock);
+		for (int i = 0; i < p->spin && atomic_load_explicit(&p->posted, memory_order_relaxed) == seen; i++) relax();
+		pthread_mutex_lock(&p->lock);
+		if (atomic_load(&p->posted) != seen || atomic_load(&p->stop)) continue;
+		p->sleeping++;
+		pthread_cond_wait(&p->work, &p->lock);
+		p->sleeping--;
+	}
+}
+
+static void *worker_main(void *arg)
+{
+	Worker *w = arg;
+	RtPool *p = w->pool;
+	pthread_mutex_lock(&p->lock);
+	for (Job *j; (j = worker_wait(p));) {
+		atomic_fetch_add(&j->users, 1);
+		pthread_mutex_unlock(&p->lock);
+		RtLane lane = piece_lane(j->ln, w->scratch);
+		job_work(p, j, &lane);
+		pthread_mutex_lock(&p->lock);
+		if (atomic_fetch_sub(&j->users, 1) == 1) pthread_cond_broadcast(&p->done);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+static void job_post(RtPool *p, Job *j)
+{
+	pthread_mutex_lock(&p->lock);
+	Job **at = &p->jobs;
+	while (*at) at = &(*at)->link;
+	*at = j;
+	atomic_fetch_add(&p->posted, 1);
+	if (p->sleeping) pthread_cond_broadcast(&p->work);
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* take the job off the list, so that nobody enters any more, and wait for those inside */
+static void job_finish(RtPool *p, Job *j)
+{
+	pthread_mutex_lock(&p->lock);
+	Job **at = &p->jobs;
+	while (*at != j) at = &(*at)->link;
+	*at = j->link;
+	pthread_mutex_unlock(&p->lock);
+	for (int i = 0; i < p->spin && atomic_load_explicit(&j->users, memory_order_relaxed); i++) relax();
+	pthread_mutex_lock(&p->lock);
+	while (atomic_load(&j->users)) pthread_cond_wait(&p->done, &p->lock);
+	pthread_mutex_unlock(&p->lock);
+}
+
+int rt_pool_run(RtLane *ln, RtPoolBody body, void *ctx, long n)
+{
+	RtPool *p = ln->pool;
+	if (!p || !p->nworker || n <= 1) {
+		for (long i = 0; i < n; i++) {
+			int st = body(ln, ctx, i);
+			if (st) return st;
+		}
+		return 0;
+	}
+	Job j = { .ln = ln, .body = body, .ctx = ctx, .n = n, .failed = n };
+	RtLane mine = piece_lane(ln, ln->scratch);
+	job_post(p, &j);
+	job_work(p, &j, &mine);
+	job_finish(p, &j);
+	if (j.failed == n) return 0;
+	if (!ln->err.status) ln->err = j.err;
+	return j.err.status;
+}
+
+int rt_pool_threads(const RtPool *p) { return p ? p->nworker + 1 : 1; }
+
+static int workers_start(RtPool *p, int n)
+{
+	sigset_t all, old;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);    /* workers take no signals of the host's */
+	int ok = 1;
+	for (int i = 0; i < n && ok; i++) {
+		Worker *w = &p->workers[i];
+		w->pool = p;
+		w->scratch = rt_alloc(p->alloc, RT_SCRATCH_BYTES);
+		ok = w->scratch && !pthread_create(&w->thread, NULL, worker_main, w);
+		if (ok) p->nworker++;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return ok;
+}
+
+RtPool *rt_pool_new(int threads, const RtAlloc *alloc, RtErr *e)
+{
+	int n = threads > 1 ? threads - 1 : 0;
+	RtPool *p = rt_alloc(alloc, sizeof *p);
+	Worker *w = p ? rt_alloc(alloc, sizeof *w * (size_t)(n + 1)) : NULL;
+	if (!w) {
+		rt_free(alloc, p);
+		rt_fail(e, RT_ENOMEM, "out of memory for %d threads", threads);
+		return NULL;
+	}
+	if (alloc) p->alloc_copy = *alloc, p->alloc = &p->alloc_copy;
+	p->workers = w;
+	p->spin = sysconf(_SC_NPROCESSORS_ONLN) >= threads ? SPINS : 0;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->work, NULL);
+	pthread_cond_init(&p->done, NULL);
+	if (workers_start(p, n)) return p;
+	int got = p->nworker;
+	rt_pool_free(p);
+	rt_fail(e, RT_ENOMEM, "cannot start thread %d of %d", got + 2, threads);
+	return NULL;
+}
+
+void rt_pool_free(RtPool *p)
+{
+	if (!p) return;
+	pthread_mutex_lock(&p->lock);
+	atomic_store(&p->stop, 1);
+	atomic_fetch_add(&p->posted, 1);
+	pthread_cond_broadcast(&p->work);
+	pthread_mutex_unlock(&p->lock);
+	for (int i = 0; i < p->nworker; i++) pthread_join(p->workers[i].thread, NULL);
+	for (int i = 0; i < p->nworker + 1; i++) rt_free(p->alloc, p->workers[i].scratch);
+	pthread_cond_destroy(&p->work);
+	pthread_cond_destroy(&p->done);
+	pthread_mutex_destroy(&p->lock);
+	RtAlloc a = p->alloc_copy;
+	const RtAlloc *alloc = p->alloc ? &a : NULL;
+	rt_free(alloc, p->workers);
+	rt_free(alloc, p);
+}
