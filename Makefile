@@ -75,6 +75,7 @@ $(BUILD)/o/%.o: %.c
 $(BUILD)/o/gen/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALLCFLAGS) -Wno-unused-function -c -o $@ $<
+$(LIB_SRC:%.c=$(BUILD)/o/%.o): | $(GEN_SRC)        # for the generated headers
 $(BUILD)/o/runtime/kernels/%.o: KFLAGS := $(if $(SAN),,-O3) -fno-math-errno -fno-trapping-math
 $(BUILD)/o/runtime/rng.o: KFLAGS := $(if $(SAN),,-O3) -fno-math-errno -fno-trapping-math
 

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-typedef struct EmbeddedFile { const char *path, *text; size_t len; } EmbeddedFile;   /* text ends with a NUL */
-extern const EmbeddedFile embedded_files[];                                          /* ends with path NULL */
+/* name: `nn` for lang/std/nn.pxl; text ends with a NUL */
+typedef struct EmbeddedFile { const char *path, *name, *text; size_t len; } EmbeddedFile;
+extern const EmbeddedFile embedded_files[];        /* ends with path NULL */
 
 #endif

@@ -12,7 +12,8 @@ done
 echo 'const EmbeddedFile embedded_files[] = {'
 n=0
 for f in "$@"; do
-	echo "{ \"$f\", (const char *)text$n, sizeof text$n - 1 },"
+	name=${f##*/}
+	echo "{ \"$f\", \"${name%.*}\", (const char *)text$n, sizeof text$n - 1 },"
 	n=$((n + 1))
 done
-echo '{ 0, 0, 0 } };'
+echo '{ 0, 0, 0, 0 } };'

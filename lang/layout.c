@@ -1,0 +1,227 @@
+/* layout.c — from raw tokens to those of the grammar: which newlines end a statement, which brackets
+ * are open, and where to go on after an error.
+ *
+ * A newline counts at top level and in a block; not inside ( ), [ ] or the braces of a dict, not after
+ * an operator or comma, not before a line that starts with a point.  Runs of newlines are one, and one
+ * is put before the `}` of a block, so every statement ends alike.  The grammar says which `{` open
+ * blocks (layout_block), as only it can tell them from dicts.
+ *
+ * After a syntax error the rest of the statement is skipped here.  Open ( and [ are forgotten at once,
+ * so one missing parenthesis costs one message; braces are not, so a block or dict is skipped whole. */
+#include "lang/parse.h"
+#include "lang/grammar.h"
+
+enum { MAX_OPEN = 200 };
+
+void parse_stop(Parse *p)
+{
+	p->stopped = 1;
+}
+
+const Bracket *layout_innermost(const Parse *p)
+{
+	return p->open.n ? &p->open.at[p->open.n - 1] : NULL;
+}
+
+void layout_block(Parse *p)
+{
+	if (p->open.n) p->open.at[p->open.n - 1].block = 1;
+}
+
+int layout_ends_value(int kind)
+{
+	switch (kind) {
+	case T_NAME: case T_INT: case T_FLOAT: case T_TRUE: case T_FALSE: case T_NONE: case T_STR_END:
+	case T_MODULE: case T_PROGRAM: case T_TASK: case T_DEVICE: case T_KERNEL:
+	case ')': case ']': case '}':
+		return 1;
+	}
+	return 0;
+}
+
+/* the line goes on after these */
+static int wants_more(int kind)
+{
+	switch (kind) {
+	case '+': case '-': case '*': case '/': case '%': case '@': case '|': case '&': case '~': case '<': case '>':
+	case '=': case ',': case '.': case ':':
+	case T_EQ: case T_NE: case T_LE: case T_GE: case T_POW: case T_IDIV: case T_UPDATE:
+	case T_AND: case T_OR: case T_NOT: case T_IN: case T_IS:
+		return 1;
+	}
+	return 0;
+}
+
+/* does the next line that holds anything start with `.name`? */
+static int point_follows(const Parse *p)
+{
+	const char *s = p->text->text + p->pos;
+	for (;; s++) {
+		if (*s == '#') while (*s && *s != '\n') s++;
+		if (*s != ' ' && *s != '\t' && *s != '\r' && *s != '\n') break;
+	}
+	return s[0] == '.' && ((s[1] | 32) >= 'a' || s[1] == '_') && (s[1] | 32) <= 'z';
+}
+
+static int in_interpolation(const Parse *p)
+{
+	for (int i = 0; i < p->open.n; i++)
+		if (p->open.at[i].kind == '"') return 1;
+	return 0;
+}
+
+/* A string ends on its line, interpolations included: leave it, and all that was open inside. */
+void layout_broken_string(Parse *p)
+{
+	uint32_t at = p->quote;
+	for (int i = 0; i < p->open.n; i++)
+		if (p->open.at[i].kind == '"') {
+			at = p->open.at[i].quote;
+			p->open.n = i;
+		}
+	lex_leave_string(p);
+	Diag *d = diag(p->ds, E0003, (Span){ p->src, at, at + 1 }, "string is not closed");
+	diag_label(p->ds, d, "no closing `\"` on this line");
+}
+
+static void open_bracket(Parse *p, const Token *t)
+{
+	char kind = t->kind == T_LERP ? '"' : (char)t->kind;
+	Bracket b = { kind, 0, t->at.lo, p->quote };
+	vec_push(p->mem, &p->open, b);
+	if (p->open.n <= MAX_OPEN) return;
+	syntax_too_deep(p, t->at);
+	parse_stop(p);
+}
+
+/* A brace closes what stands open inside it; other brackets close only their own kind. */
+static void close_bracket(Parse *p, const Token *t)
+{
+	int brace = t->kind == '}' || t->kind == T_RERP, i = p->open.n - 1;
+	while (brace && i >= 0 && (p->open.at[i].kind == '(' || p->open.at[i].kind == '[')) i--;
+	if (i < 0) return;
+	char k = p->open.at[i].kind;
+	int fits = t->kind == ')' ? k == '(' : t->kind == ']' ? k == '[' : t->kind == '}' ? k == '{' : k == '"';
+	if (!fits) return;
+	p->quote = p->open.at[i].quote;
+	p->open.n = i;
+}
+
+static void track(Parse *p, const Token *t)
+{
+	switch (t->kind) {
+	case '(': case '[': case '{': case T_LERP: open_bracket(p, t); break;
+	case ')': case ']': case '}': case T_RERP: close_bracket(p, t); break;
+	}
+}
+
+static int in_block(const Parse *p)
+{
+	return p->open.n == 0 || p->open.at[p->open.n - 1].block;
+}
+
+static void hold(Parse *p, const Token *t)
+{
+	p->held = *t;
+	p->has_held = 1;
+}
+
+/* does `}` close a block, with brackets left open in between or not? */
+static int closes_block(const Parse *p)
+{
+	int i = p->open.n - 1;
+	while (i >= 0 && (p->open.at[i].kind == '(' || p->open.at[i].kind == '[')) i--;
+	return i >= 0 && p->open.at[i].block;
+}
+
+static int newline_counts(const Parse *p)
+{
+	int last = p->last.kind;
+	if (!in_block(p) || last == T_NL || last == T_START_FILE || last == T_START_EXPR || last == '{') return 0;
+	return !wants_more(last) && !point_follows(p);
+}
+
+static void raw_token(Parse *p, Token *t)
+{
+	if (p->has_held) {
+		*t = p->held;
+		p->has_held = 0;
+		return;
+	}
+	lex_next(p, t);
+	if (t->kind == T_NL && in_interpolation(p)) {
+		hold(p, t);
+		layout_broken_string(p);
+		t->kind = T_BAD;
+	}
+}
+
+/* the statement before the end of its block, or of the file, gets its newline here */
+static int needs_newline(const Parse *p, const Token *t)
+{
+	if (p->last.kind == T_NL || p->last.kind == T_START_FILE || p->last.kind == T_START_EXPR) return 0;
+	if (t->kind == '}') return closes_block(p) && p->last.kind != '{';
+	return t->kind == 0 && in_block(p);
+}
+
+static void next_token(Parse *p, Token *t)
+{
+	for (;;) {
+		raw_token(p, t);
+		if (t->kind != T_NL) break;
+		if (newline_counts(p)) break;
+		p->fresh = 1;
+	}
+	if (t->kind == 0) t->at.lo = t->at.hi = p->last.at.hi;
+	if (needs_newline(p, t)) {
+		hold(p, t);
+		t->kind = T_NL;
+	}
+	t->first = p->fresh || p->last.kind == T_NL;
+	p->fresh = 0;
+	track(p, t);
+	p->prev = p->last;
+	p->last = *t;
+}
+
+void layout_forget(Parse *p)
+{
+	int base = p->open.n;
+	while (base > 0 && !p->open.at[base - 1].block) base--;
+	int kept = base;
+	p->forgot = 0;
+	for (int i = base; i < p->open.n; i++) {
+		if (p->open.at[i].kind == '(' || p->open.at[i].kind == '[') p->forgot++;
+		else p->open.at[kept++] = p->open.at[i];
+	}
+	p->open.n = kept;
+}
+
+/* Skip to the end of the statement.  If the error stands at the start of a line inside a bracket that
+ * was forgotten, the statement ended before it. */
+static void skip_statement(Parse *p, Token *t)
+{
+	Token bad = p->last;
+	p->recover = 0;
+	layout_forget(p);
+	if (bad.first && p->forgot && in_block(p) && bad.kind != T_BAD && bad.kind != '(' && bad.kind != '[') {
+		hold(p, &bad);
+		*t = bad;
+		t->kind = T_NL;
+		p->last = *t;
+		return;
+	}
+	do next_token(p, t); while (t->kind != T_NL && t->kind != 0);
+}
+
+int tree_lex(Value *v, Span *at, Parse *p)
+{
+	Token t = { 0 };
+	if (p->stopped) t.at = p->last.at;
+	else if (p->recover) skip_statement(p, &t);
+	else next_token(p, &t);
+	if (p->stopped) t.kind = 0;
+	*v = t.v;
+	*at = t.at;
+	return t.kind;
+}
