@@ -14,6 +14,7 @@
 #include <string.h>
 
 static int check_passed, check_failed;
+static const char *check_where;          /* the file under test, when one program goes through many */
 
 #define CHECK(ids, cond) check_one((ids), !!(cond), #cond, __FILE__, __LINE__)
 #define CHECK_STR(ids, got, want) check_str((ids), (got), (want), __FILE__, __LINE__)
@@ -22,7 +23,7 @@ static inline void check_one(const char *ids, int ok, const char *text, const ch
 {
 	if (ok) {
 		check_passed++;
-		if (ids[0]) printf("shown %s\n", ids);
+		if (ids[0]) printf("shown %s @%s\n", ids, check_where ? check_where : file);
 		return;
 	}
 	check_failed++;

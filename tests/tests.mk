@@ -11,3 +11,7 @@ test: all $(TEST_BIN)
 	@BUILD=$(BUILD) sh tests/run
 bless: all $(TEST_BIN)
 	@BUILD=$(BUILD) BLESS=1 sh tests/run
+
+# docs/coverage.md from the assertions of the last `make test`
+coverage:
+	sh tools/coverage.sh $(BUILD)/log/shown > docs/coverage.md
