@@ -181,7 +181,7 @@ VM float erfc_tail_f32(float a)
 	q = q * t + 0.2441686655f;
 	q = q * t + 0.2823239804f;
 	q = q * t + 0.2820863854f;
-	return exp2part_f32(-s * s, -(a - s) * (a + s)) * t * (q + q);
+	return exp2part_f32(-s * s, -(a - s) * (a + s)) * t * q;
 }
 
 VM float erf_near_f32(float x)
@@ -284,7 +284,7 @@ VM double sincos_f64(double x, uint64_t turn)
 /* --- activations; T selects f32 or f64 ------------------------------------------------------------------------
  * gelu: ½x(1 + tanh u) = x σ(2u), u = c (x + 0.044715 x³), c = √(2/π) */
 #define GELU_2C  1.59576912160573071176
-#define GELU_2CA 0.07135481282553002938      /* 2c · 0.044715 */
+#define GELU_2CA 0.071354816272600248776      /* 2c · 0.044715 */
 
 #define ACTIVATIONS(T, S) \
 VM T gelu_##S(T x) { return x / ((T)1 + exp_##S(-x * ((T)GELU_2C + (T)GELU_2CA * x * x))); } \
