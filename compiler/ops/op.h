@@ -24,17 +24,20 @@ typedef enum ParamKind {
 	P_TENSOR,                /* an operand; a host value becomes a constant of the other operand's dtype */
 	P_OPT_TENSOR,            /* an operand that may be left out */
 	P_TENSORS,               /* a list of operands, or the rest of the positional ones; last operand of the op */
-	P_SCALAR,                /* a number (attribute) or a one-element tensor (operand): one slot in each */
+	P_SCALAR,                /* a number (attribute) or a one-element tensor (operand): one slot in each; a tensor wins */
 	P_INT, P_FLOAT, P_BOOL, P_STR, P_DTYPE,
-	P_INTS,                  /* an int or a list of ints */
+	P_INTS,                  /* an int or a list of ints in .ints; .i = 1 says it was one int, entries may be NO_INT for none */
 	P_SHAPE,
 	P_ARRAY,                 /* host data */
 	P_STREAM, P_BUFFER, P_GRAPH,
+	P_PATTERN,               /* a fused group's Pattern (compiler/passes/fuse.h) */
 	P_HINT                   /* accepted for PopXL's sake, no effect on values */
 } ParamKind;
 
 enum { REQUIRED = 0, OPTIONAL = 1 };             /* OPTIONAL: default follows (0, none, …) */
 typedef struct Param { const char *name; ParamKind kind; int optional; AttrVal init; } Param;
+#define NO_INT INT64_MIN
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"     /* rows leave out what does not apply */
 #define PARAMS(...) (const Param[]){ __VA_ARGS__, { 0, P_END, 0, { 0 } } }
 #define INT_DEFAULT(x)   { .set = 1, .i = (x) }
 #define FLOAT_DEFAULT(x) { .set = 1, .f = (x) }
@@ -51,7 +54,7 @@ enum {                                            /* traits: what passes ask bef
 	CALLS     = 1 << 7,      /* call, repeat, conditional */
 	INTERNAL  = 1 << 8,      /* made by passes or transforms, not callable from .pxl */
 	RANDOM    = 1 << 9,
-	ONLY_INPLACE = 1 << 10   /* the name already is the modifying op (accumulate_, copy_var_update_) */
+	ONLY_INPLACE = 1 << 10   /* the name already is the modifying op (accumulate_, copy_var_update_): op->inplace is always 1 */
 };
 typedef enum Inplace { NO_INPLACE, MODIFIES, VIEWS } Inplace;    /* what the variant `name_` does to operand 0 */
 
@@ -69,11 +72,19 @@ struct OpDef {
 	int nout;                            /* results; 0 means 1, -1 none, -2 set by the shape rule */
 	unsigned traits;
 	Inplace inplace;
-	const char *out_name;                /* default result name (R52): "%s_T" takes the first operand's name; NULL: "<name>_out" */
+	unsigned writes;                     /* bit i: operand i is written besides, whatever the variant (adam_updater's time_step) */
+	const char *out_name;                /* default result name (R52): "%s" is the first operand's name; "%t" the result's dtype; NULL: "<name>_out" */
 	int (*infer)(Infer *in);             /* 1: results are set; 0 after diagnostics */
-	int (*view)(const Op *op, const Layout *in, Layout *out);    /* VIEWS: where the result lies; 0: not expressible by strides */
+	/* where the results would lie in operand 0's storage (out: one per result); 0: not expressible by strides.
+	 * Given for VIEWS, and for plain ops that a pass may turn into views (squeeze, split, …) */
+	int (*view)(const Op *op, const Layout *in, Layout *out);
 	void (*grad)(Grad *gr, Op *op);      /* adds to the gradients of op->in (compiler/ops/grad.h) */
 	void (*emit)(Emit *e, const Op *op); /* writes C (compiler/codegen/emit.h); ELTWISE ops have .expr instead */
+	/* STRIDED ops that can't take every layout: does this one take operand i lying so; NULL: any layout */
+	int (*takes)(const Op *op, int i, const Layout *l);
+	/* What the lowered copy has in the op's place, for ops without an emitter of their own: build it, set one
+	 * tensor per result and return 1; 0: nothing to do, the op stays.  Results may be lowered again. */
+	int (*lower)(Build *b, Op *op, Tensor **out);
 	const char *expr;                    /* in the language of `kernel`, over operand and attribute names */
 	double flops;                        /* per result element, for costs */
 	const char *doc, *formula;           /* doc: what, rules, errors — one paragraph each, in our words */
@@ -105,9 +116,13 @@ struct Infer {
 	int nout;                            /* preset from the table */
 	Spec *many;                          /* when a rule makes more than 8 results: arena array of nout */
 };
+/* What ir_op calls: checks common to all ops (poison, graph, placement, constants, float8), then the rule,
+ * then sizes of the results.  1: in->out and in->nout are set; 0: after diagnostics, or silently for poison. */
+int infer_run(Infer *in);
 /* a diagnostic at the op, with a note per operand saying its shape and where it came from, and the chain of calls */
 Diag *infer_error(Infer *in, DiagCode code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static inline Spec infer_in(const Infer *in, int i) { return in->op->in.at[i]->spec; }
+static inline Tensor *infer_tensor(const Infer *in, int i) { return i < in->op->in.n ? in->op->in.at[i] : 0; }
 int infer_same(Infer *in);               /* result like operand 0 */
 int infer_broadcast(Infer *in);          /* equal dtypes, broadcast shapes; in-place: operand 0's shape */
 int infer_compare(Infer *in);            /* the same with bool result */
@@ -116,5 +131,16 @@ int infer_need_number(Infer *in, int i); /* float or int */
 int infer_need_int(Infer *in, int i);
 int infer_axis(Infer *in, int64_t axis, int rank, int *out);            /* negative axes; 0 after a diagnostic */
 int infer_axes(Infer *in, const AttrVal *axes, int rank, unsigned *mask);   /* unset: all; duplicates are errors */
+
+/* for rules that compute attributes: the resolved value replaces what the user wrote, so that printing,
+ * CSE and emission all see one form */
+void infer_set_ints(Infer *in, const char *name, const int64_t *v, int n);
+void infer_set_int(Infer *in, const char *name, int64_t v);
+int infer_scalar(Infer *in, const char *name);       /* a P_SCALAR given as a tensor must have one element */
+int infer_word(Infer *in, const char *name, const char *const *words);  /* index of a P_STR's value; -1 after a diagnostic */
+int infer_seed(Infer *in, int i);                    /* uint32 of shape [2] */
+int infer_equal_shapes(Infer *in, int i, int j);
+/* "in `Linear.build`, called from …" as a note; nothing for an empty chain */
+void diag_chain(Diags *ds, Diag *d, const Frame *chain);
 
 #endif
