@@ -76,6 +76,9 @@ struct Tensor {
 	RetrievalMode retrieval;
 	Span at;
 	const Frame *chain;
+	/* scratch of compiler/ir: */
+	int mark, seen;              /* position in g->tensors; visited in epoch */
+	int written, written_at;     /* graph_modifies_input's answer, and the ir->stamp it holds for */
 };
 
 /* --- ops ---------------------------------------------------------------------------------------------- */
@@ -100,7 +103,8 @@ struct Op {
 	VEC(Tensor *) out;
 	AttrVal *attr;               /* one per parameter of the op, by parameter index */
 	Graph *callee[2];            /* call, repeat: [0]; conditional: then, else */
-	VEC(char) modified;          /* calls: operand i is written (by-ref or set_parent_input_modified); else empty */
+	VEC(char) modified;          /* call, repeat: how operand i is passed (Passing); empty: all by value */
+	const char *loop;            /* repeat: id of PopXL's wrapper graph (R45), for listings; else NULL */
 	VEC(Op *) after;             /* ordering constraints: these run first */
 	const char *scope;           /* name scope it was made in, or "" */
 	int ipu;
@@ -108,7 +112,13 @@ struct Op {
 	ExecContext exec;
 	Span at;
 	const Frame *chain;
+	int mark;                    /* scratch of compiler/ir: position in graph->ops */
 };
+
+/* BY_VALUE operands keep their value (the callee gets a copy if it writes); the others are passed by
+ * reference.  BY_REF: input marked by-ref, or marked by ir_mark_modified(.., infer): counts as written
+ * where the callee writes.  BY_REF_WHOLE: counts as written in any case. */
+typedef enum Passing { BY_VALUE, BY_REF, BY_REF_WHOLE } Passing;
 
 /* --- graphs -------------------------------------------------------------------------------------------- */
 typedef void (*OpHook)(void *user, Op *op);
@@ -133,6 +143,7 @@ struct Graph {
 	int not_differentiable;      /* R230: from a module with a hand-written gradient */
 	Span at;
 	const Frame *chain;
+	int seen;                    /* scratch of compiler/ir: visited in epoch */
 };
 
 typedef struct Stream {
@@ -162,6 +173,10 @@ struct Ir {
 	VEC(RemoteBuffer *) buffers;
 	VEC(Grouping *) groupings;
 	int frozen;                  /* owned by a session: nothing may be added (R7) */
+	Map ids;                     /* interned graph id → Graph */
+	VEC(Graph *) sequenced;      /* graphs whose seq lists are not empty */
+	int placed;                  /* some op is off IPU 0 or on io tiles: places are worth comparing */
+	int epoch, stamp;            /* walks so far; changes so far */
 };
 
 /* --- building -------------------------------------------------------------------------------------------- */
@@ -180,6 +195,12 @@ typedef struct Build {
 	ExecContext exec;
 	SeqMode seq;
 } Build;
+
+/* leaving the outermost in_sequence block: later blocks are not ordered after this one (R201) */
+void   ir_end_sequence(Ir *ir);
+/* called after each op made in g (R212); handles count from 1; removing an unknown one gives 0 */
+int    ir_add_hook(Graph *g, OpHook fn, void *user);
+int    ir_remove_hook(Graph *g, int handle);
 
 Ir    *ir_new(Arena *mem, Intern *names, Diags *ds, int replicas);
 Graph *ir_graph(Ir *ir, const char *name);                              /* "<name>_subgraph(<n>)" */
@@ -202,15 +223,20 @@ Op     *ir_op(Build *b, int code, Tensor *const *in, int nin, const AttrVal *att
 Op     *ir_op_inplace(Build *b, int code, Tensor *const *in, int nin, const AttrVal *attrs, const char *name);
 /* call, repeat, conditional: operands follow the callee's inputs; outputs are made for written and added outputs */
 Op     *ir_call(Build *b, int code, Graph *then, Graph *other, Tensor *const *in, int nin, const AttrVal *attrs);
+/* set_parent_input_modified (R162): operand i of a call or repeat is passed by reference; 0 after a diagnostic */
+int     ir_mark_modified(Build *b, Op *call, int i, int infer);
 
 /* --- rewriting ----------------------------------------------------------------------------------------- */
 void    ir_add_output(Graph *g, Tensor *t, const char *site_name);      /* and a result at every call site; site_name as R52 */
 void    ir_set_input(Op *op, int i, Tensor *t);                         /* keeps uses right */
-void    ir_replace_uses(Tensor *old, Tensor *with);                     /* everywhere in old's graph, outputs too */
+void    ir_replace_uses(Tensor *old, Tensor *with);                     /* everywhere in old's graph, outputs too; not in with's producer */
 void    ir_remove_op(Op *op);                                           /* results must be unused */
+void    ir_remove_ops(Graph *g, const char *dead);                      /* all ops with dead[position in g->ops]: one sweep, any order */
 void    ir_remove_output(Graph *g, int i);                              /* and the result at every call site, unused there */
 Tensor *ir_new_result(Op *op, Spec spec, const char *name);             /* one more result of an op */
-Ir     *ir_clone(const Ir *ir, Arena *mem, Map *tensor_map);            /* deep copy with the same ids and names; map may be NULL */
+/* deep copy with the same ids, names and indices, without hooks, not frozen; bytes of host arrays and interned
+ * names are shared, so the original must live as long.  map: receives Tensor * → its copy; may be NULL */
+Ir     *ir_clone(const Ir *ir, Arena *mem, Map *tensor_map);
 
 /* --- questions ------------------------------------------------------------------------------------------ */
 const char *tensor_id(Arena *a, const Tensor *t);                       /* "<graph id>/<name>" */

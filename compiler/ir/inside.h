@@ -1,0 +1,31 @@
+/* inside.h — what the files of compiler/ir share and nobody else needs. */
+#ifndef COMPILER_IR_INSIDE_H
+#define COMPILER_IR_INSIDE_H
+
+#include "compiler/ir/ir.h"
+
+/* a tensor at the builder's place; `unique` is its final name, already taken in the graph */
+Tensor *new_tensor(const Build *b, TensorKind kind, Spec spec, const char *unique);
+const char *name_suffixed(Graph *g, const char *want);       /* always with __t<n> */
+int     ir_writable(const Build *b, const char *what);       /* 0 after a diagnostic: frozen */
+
+/* building an op in steps: operands and attributes; results; into the graph, with its order and hooks */
+Op     *new_op(const Build *b, int code, int inplace, Tensor *const *in, int nin, const AttrVal *attrs);
+Tensor *add_result(const Build *b, Op *op, Spec spec, const char *unique);
+void    poison_results(Op *op);
+void    enter_op(const Build *b, Op *op);
+
+/* output at position pos, and a result at every call site; site_name NULL: named as calls name results */
+void    insert_output(Graph *g, int pos, Tensor *t, const char *site_name);
+
+/* call sites: operand i of a call, repeat or conditional against the callee's inputs */
+Tensor *callee_input(const Op *op, int i);                   /* NULL: the condition, or out of range */
+Tensor *parent_of_input(const Op *op, const Tensor *input);  /* operand given for a callee's input; NULL: none */
+int     op_by_ref(const Op *op, int i);                      /* passed by reference to a call or repeat */
+
+/* which operand's storage result `out` takes over, judged by the op alone; -1: none */
+int     op_shares(const Op *op, int out);
+/* a viewing op whose result lies nowhere in its operand's storage (strides cannot say where) */
+int     op_view_fails(const Op *op);
+
+#endif

@@ -1,0 +1,210 @@
+/* rewrite.c — changing a program after it was built.
+ *
+ * Uses always mirror operands, results of calls always mirror the outputs of the graph they call: every
+ * function here keeps both, in time proportional to what it touches. */
+#include "compiler/ir/ir.h"
+
+#include "compiler/ir/inside.h"
+#include "compiler/ops/op.h"
+
+#include <string.h>
+
+#define vec_insert(a, v, pos, x) \
+	(vec_push((a), (v), (x)), memmove(&(v)->at[(pos) + 1], &(v)->at[pos], (size_t)((v)->n - 1 - (pos)) * sizeof *(v)->at), \
+	 (v)->at[pos] = (x))
+#define vec_remove(v, pos) \
+	(memmove(&(v)->at[pos], &(v)->at[(pos) + 1], (size_t)((v)->n - 1 - (pos)) * sizeof *(v)->at), (v)->n--)
+
+/* --- uses ------------------------------------------------------------------------------------------------- */
+
+/* from the end: what is taken away was mostly put there last */
+static void drop_use(Tensor *t, const Op *op, int index)
+{
+	for (int i = t->uses.n - 1; i >= 0; i--) {
+		if (t->uses.at[i].op != op || t->uses.at[i].index != index) continue;
+		vec_remove(&t->uses, i);
+		return;
+	}
+}
+
+void ir_set_input(Op *op, int i, Tensor *t)
+{
+	Ir *ir = op->graph->ir;
+	if (op->in.at[i] == t) return;
+	if (op->in.at[i]) drop_use(op->in.at[i], op, i);
+	op->in.at[i] = t;
+	if (t) vec_push(ir->mem, &t->uses, ((Use){ op, i }));
+	ir->stamp++;
+}
+
+void ir_replace_uses(Tensor *old, Tensor *with)
+{
+	Graph *g = old->graph;
+	int kept = 0;
+	for (int i = 0; i < old->uses.n; i++) {
+		Use u = old->uses.at[i];
+		if (u.op == with->def) {
+			old->uses.at[kept++] = u;
+			continue;
+		}
+		u.op->in.at[u.index] = with;
+		vec_push(g->ir->mem, &with->uses, u);
+	}
+	old->uses.n = kept;
+	for (int i = 0; i < g->outputs.n; i++)
+		if (g->outputs.at[i] == old) g->outputs.at[i] = with;
+	g->ir->stamp++;
+}
+
+/* --- outputs ------------------------------------------------------------------------------------------------ */
+
+static void insert_result(Op *op, int pos, Spec spec, const char *unique)
+{
+	Build b = ir_build(op->graph);
+	b.at = op->at;
+	b.chain = op->chain;
+	Tensor *t = add_result(&b, op, spec, unique);
+	op->out.n--;
+	vec_insert(op->graph->ir->mem, &op->out, pos, t);
+	for (int i = pos; i < op->out.n; i++) op->out.at[i]->def_index = i;
+}
+
+void insert_output(Graph *g, int pos, Tensor *t, const char *site_name)
+{
+	vec_insert(g->ir->mem, &g->outputs, pos, t);
+	for (int i = 0; i < g->calls.n; i++) {
+		Op *site = g->calls.at[i];
+		insert_result(site, pos, t->spec, site_name ? name_suffixed(site->graph, site_name) : ir_name(site->graph, t->name));
+	}
+	g->ir->stamp++;
+}
+
+void ir_add_output(Graph *g, Tensor *t, const char *site_name)
+{
+	insert_output(g, g->outputs.n, t, site_name);
+}
+
+static int is_output(const Tensor *t)
+{
+	for (int i = 0; i < t->graph->outputs.n; i++)
+		if (t->graph->outputs.at[i] == t) return 1;
+	return 0;
+}
+
+static void forget_tensor(Tensor *t)
+{
+	Graph *g = t->graph;
+	map_del(&g->names, t->name);
+	for (int i = g->tensors.n - 1; i >= 0; i--) {
+		if (g->tensors.at[i] != t) continue;
+		vec_remove(&g->tensors, i);
+		return;
+	}
+}
+
+static void remove_result(Op *op, int i)
+{
+	Tensor *t = op->out.at[i];
+	vec_remove(&op->out, i);
+	for (int k = i; k < op->out.n; k++) op->out.at[k]->def_index = k;
+	forget_tensor(t);
+}
+
+void ir_remove_output(Graph *g, int i)
+{
+	for (int k = 0; k < g->calls.n; k++) {
+		Tensor *t = g->calls.at[k]->out.at[i];
+		if (t->uses.n || is_output(t)) return;
+	}
+	vec_remove(&g->outputs, i);
+	if (i < g->written_outputs) g->written_outputs--;
+	for (int k = 0; k < g->calls.n; k++) remove_result(g->calls.at[k], i);
+	g->ir->stamp++;
+}
+
+/* --- removing ops --------------------------------------------------------------------------------------------- */
+
+/* What ran after a removed op runs after what that op ran after.  Each op is visited once per list. */
+static void inherit_order(Graph *g, const char *dead)
+{
+	int *seen = NEWN(g->ir->mem, int, g->ops.n + 1);
+	for (int i = 0; i < g->ops.n; i++) {
+		Op *op = g->ops.at[i];
+		int kept = 0;
+		for (int k = 0; k < op->after.n; k++) {
+			Op *first = op->after.at[k];
+			if (seen[first->mark] == i + 1) continue;
+			seen[first->mark] = i + 1;
+			if (!dead[first->mark]) continue;
+			for (int m = 0; m < first->after.n; m++) vec_push(g->ir->mem, &op->after, first->after.at[m]);
+		}
+		for (int k = 0; k < op->after.n; k++) {
+			Op *first = op->after.at[k];
+			if (dead[first->mark] || seen[first->mark] != i + 1) continue;
+			seen[first->mark] = 0;
+			op->after.at[kept++] = first;
+		}
+		op->after.n = kept;
+	}
+}
+
+static void detach(Op *op)
+{
+	for (int e = 0; e < EXEC_COUNT; e++)
+		for (int i = 0; i < op->graph->seq[e].n; i++)
+			if (op->graph->seq[e].at[i] == op) op->graph->seq[e].at[i] = NULL;
+	for (int i = 0; i < op->in.n; i++)
+		if (op->in.at[i]) drop_use(op->in.at[i], op, i);
+	for (int k = 0; k < 2; k++) {
+		Graph *c = op->callee[k];
+		for (int i = c ? c->calls.n - 1 : -1; i >= 0; i--)
+			if (c->calls.at[i] == op) vec_remove(&c->calls, i);
+	}
+}
+
+void ir_remove_ops(Graph *g, const char *dead)
+{
+	for (int i = 0; i < g->ops.n; i++) g->ops.at[i]->mark = i;
+	inherit_order(g, dead);
+	for (int i = g->ops.n - 1; i >= 0; i--)
+		if (dead[i]) detach(g->ops.at[i]);
+	int kept = 0;
+	for (int i = 0; i < g->tensors.n; i++) {
+		Tensor *t = g->tensors.at[i];
+		if (t->def && dead[t->def->mark]) map_del(&g->names, t->name);
+		else g->tensors.at[kept++] = t;
+	}
+	g->tensors.n = kept;
+	kept = 0;
+	for (int i = 0; i < g->ops.n; i++)
+		if (!dead[i]) g->ops.at[kept++] = g->ops.at[i];
+	g->ops.n = kept;
+	g->ir->stamp++;
+}
+
+static int has_followers(const Op *op)
+{
+	for (int i = 0; i < op->graph->ops.n; i++)
+		for (int k = 0; k < op->graph->ops.at[i]->after.n; k++)
+			if (op->graph->ops.at[i]->after.at[k] == op) return 1;
+	return 0;
+}
+
+/* One op: the arrays are searched from the end, and nothing is rebuilt unless others waited for it. */
+void ir_remove_op(Op *op)
+{
+	Graph *g = op->graph;
+	int at = g->ops.n - 1;
+	while (at >= 0 && g->ops.at[at] != op) at--;
+	if (at < 0) return;
+	if (has_followers(op)) {
+		char *dead = NEWN(g->ir->mem, char, g->ops.n);
+		dead[at] = 1;
+		ir_remove_ops(g, dead);
+		return;
+	}
+	detach(op);
+	while (op->out.n) remove_result(op, op->out.n - 1);
+	vec_remove(&g->ops, at);
+	g->ir->stamp++;
+}
