@@ -39,8 +39,7 @@ int layout_ends_value(int kind)
 	return 0;
 }
 
-/* the line goes on after these */
-static int wants_more(int kind)
+int layout_wants_more(int kind)
 {
 	switch (kind) {
 	case '+': case '-': case '*': case '/': case '%': case '@': case '|': case '&': case '~': case '<': case '>':
@@ -138,7 +137,7 @@ static int newline_counts(const Parse *p)
 {
 	int last = p->last.kind;
 	if (!in_block(p) || last == T_NL || last == T_START_FILE || last == T_START_EXPR || last == '{') return 0;
-	return !wants_more(last) && !point_follows(p);
+	return !layout_wants_more(last) && !point_follows(p);
 }
 
 static void raw_token(Parse *p, Token *t)
@@ -154,6 +153,13 @@ static void raw_token(Parse *p, Token *t)
 		layout_broken_string(p);
 		t->kind = T_BAD;
 	}
+}
+
+void layout_raw(Parse *p, Token *t)
+{
+	raw_token(p, t);
+	track(p, t);
+	p->last = *t;
 }
 
 /* the statement before the end of its block, or of the file, gets its newline here */

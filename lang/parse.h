@@ -62,6 +62,8 @@ void layout_forget(Parse *p);                      /* after an error: drop open 
 void layout_broken_string(Parse *p);
 const Bracket *layout_innermost(const Parse *p);   /* NULL: nothing is open */
 int  layout_ends_value(int kind);                  /* can a token of this kind end an expression? */
+int  layout_wants_more(int kind);                  /* does the line go on after it? */
+void layout_raw(Parse *p, Token *t);               /* for format.c: every token as it stands, newlines included */
 void parse_stop(Parse *p);
 
 /* syntax.c */
