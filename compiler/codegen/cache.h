@@ -1,0 +1,19 @@
+/* cache.h — private to jit_cc.c: shared objects on disk, found by what they were made from. */
+#ifndef COMPILER_CODEGEN_CACHE_H
+#define COMPILER_CODEGEN_CACHE_H
+
+#include "runtime/base.h"
+
+enum { CACHE_PATH = 1024 };
+
+typedef struct CacheKey { uint64_t hi, lo; } CacheKey;
+void cache_mix(CacheKey *k, const void *p, size_t n);
+
+/* Is dir ours alone (made if it is missing)?  Code is loaded from it, so nobody else may write there. */
+int cache_dir_usable(const char *dir);
+/* 1 and the path of an intact object; 0: none, or one that was damaged (and is gone now) */
+int cache_find(const char *dir, CacheKey k, char path[CACHE_PATH]);
+/* Seal the object file `made` and move it into place; path gets where. 0: it could not be stored. */
+int cache_store(const char *dir, CacheKey k, const char *made, char path[CACHE_PATH]);
+
+#endif
