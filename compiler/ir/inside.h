@@ -18,6 +18,8 @@ void    enter_op(const Build *b, Op *op);
 /* output at position pos, and a result at every call site; site_name NULL: named as calls name results */
 void    insert_output(Graph *g, int pos, Tensor *t, const char *site_name);
 
+const char *op_title(Arena *a, const Op *op);                /* "`add_` (op 103)": for messages */
+
 /* call sites: operand i of a call, repeat or conditional against the callee's inputs */
 Tensor *callee_input(const Op *op, int i);                   /* NULL: the condition, or out of range */
 Tensor *parent_of_input(const Op *op, const Tensor *input);  /* operand given for a callee's input; NULL: none */
