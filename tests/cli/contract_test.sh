@@ -1,0 +1,107 @@
+# The command line: exit codes, streams of output, common options.
+. tests/cli/lib.sh
+cat > "$T/two.pxl" <<'M'
+print("building")
+program double(n: int = 3, k: float = 2.0) {
+    x = host_load(h2d_stream("x", f32[n]))
+    y = x * k
+    host_store(d2h_stream("y", y.spec), y)
+}
+program ones() {
+    z = variable(ones([2, 2]), name = "w") + 1.0
+    host_store(d2h_stream("z", z.spec), z)
+}
+M
+cat > "$T/bad.pxl" <<'M'
+program p() {
+    x = variable(1.0)
+    y = x + nosuch
+}
+M
+expect 2 "$PXLC"
+expect 0 "$PXLC" --help
+has 'usage: pxlc'
+expect 0 "$PXLC" --version
+has 'pxlc '
+expect 2 "$PXLC" rnu "$T/two.pxl"
+has 'did you mean `run`' err
+expect 2 "$PXLC" run
+expect 2 "$PXLC" run --sede 3 "$T/two.pxl"
+has 'did you mean `--seed`' err
+expect 2 "$PXLC" run --seed x "$T/two.pxl"
+expect 4 "$PXLC" run "$T/none.pxl"
+has 'none.pxl' err
+expect 4 "$PXLC" run "$T"
+expect 2 "$PXLC" run "$T/two.pxl"
+has '`double`' err
+expect 2 "$PXLC" run "$T/two.pxl" --program nosuch
+expect 0 "$PXLC" run "$T/two.pxl" --program ones
+has 'building'
+has 'z: f32[2, 2]'
+has '[[2, 2],'
+expect 0 "$PXLC" run "$T/two.pxl" --program ones --json
+has '"z": {"dtype": "f32", "shape": [2, 2], "values": [[2, 2], [2, 2]]}'
+hasnt building
+has building err
+expect 1 "$PXLC" run "$T/bad.pxl"
+has 'error[E0101]' err
+has 'bad.pxl:3:13' err
+hasnt nosuch
+expect 1 "$PXLC" check "$T/bad.pxl" "$T/two.pxl"
+expect 0 "$PXLC" check "$T/two.pxl"
+expect 1 "$PXLC" check --json "$T/bad.pxl"
+has '"code": "E0101"'
+expect 0 sh -c "\"$PXLC\" run - --program ones < \"$T/two.pxl\""
+has 'z: f32[2, 2]'
+expect 2 "$PXLC" run "$T/two.pxl" --program double
+has '--in x=' err
+
+# npy out, npy in, and the same numbers again
+expect 0 "$PXLC" run "$T/two.pxl" --program ones --out "$T/dir"
+check 'a file for each stream' test -s "$T/dir/z.npy"
+cat > "$T/in.pxl" <<'M'
+program p() {
+    x = host_load(h2d_stream("x", f32[2, 2]))
+    y = x + 1.0
+    host_store(d2h_stream("y", y.spec), y)
+}
+M
+expect 0 "$PXLC" run "$T/in.pxl" --in x="$T/dir/z.npy"
+has '[[3, 3],'
+expect 0 "$PXLC" run "$T/in.pxl" --in x="$T/dir/z.npy" --out y="$T/y.npy"
+cmp -s "$T/y.npy" "$T/dir/z.npy" && { echo "FAILED: y is not z"; bad=1; }
+expect 2 "$PXLC" run "$T/in.pxl" --in q="$T/dir/z.npy"
+expect 4 "$PXLC" run "$T/in.pxl" --in x="$T/bad.pxl"
+expect 4 "$PXLC" run "$T/two.pxl" --program double --in x="$T/dir/z.npy"
+has 'f32[2, 2]' err
+has 'f32[3]' err
+expect 0 "$PXLC" run "$T/two.pxl" --program double --set n=4 --in x="$T/dir/z.npy" --set k=3 
+expect 1 "$PXLC" run "$T/two.pxl" --program double --set nope=4
+expect 2 "$PXLC" run "$T/two.pxl" --program double --set n
+
+# variables out and in
+expect 0 "$PXLC" run "$T/two.pxl" --program ones --save "$T/w.safetensors"
+expect 0 "$PXLC" run "$T/two.pxl" --program ones --weights "$T/w.safetensors"
+has '[[2, 2],'
+expect 4 "$PXLC" run "$T/two.pxl" --program ones --weights "$T/bad.pxl"
+expect 4 "$PXLC" run "$T/two.pxl" --program ones --save /nonexistent/w.safetensors
+if [ -e /dev/full ]; then expect 4 sh -c "\"$PXLC\" run \"$T/two.pxl\" --program ones > /dev/full"; fi
+
+for stage in ast ir schedule dot plan c; do
+	expect 0 "$PXLC" emit $stage "$T/two.pxl" --program ones
+	check "$stage prints" test -s "$T/out"
+done
+expect 2 "$PXLC" emit shcedule "$T/two.pxl"
+has 'did you mean `schedule`' err
+expect 0 "$PXLC" bench "$T/two.pxl" --program double --steps 5 --json
+for key in us_median us_p20 us_p80 steps compile_ms peak_bytes threads; do has "\"$key\":"; done
+expect 0 "$PXLC" ops
+has 'matmul('
+expect 0 "$PXLC" ops --json
+has '"name": "gelu_"'
+expect 0 "$PXLC" ops matmul
+expect 2 "$PXLC" ops matmull
+has 'did you mean `matmul`' err
+expect 0 "$PXLC" explain E0101
+expect 2 "$PXLC" explain E9999
+done_here
