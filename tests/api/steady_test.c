@@ -1,0 +1,75 @@
+/* steady_test.c — steady steps allocate nothing: malloc is counted while a session runs.
+ * With oneDNN its own allocations are bounded per product; with the portable provider there are none at all. */
+#include <stdlib.h>
+
+#include "compiler/api/pxl.h"
+#include "tests/check.h"
+
+#include <stdatomic.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+int main(void) { return 0; }                         /* the sanitizer owns malloc */
+#else
+
+extern void *__libc_malloc(size_t n);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *p, size_t n);
+extern void *__libc_memalign(size_t align, size_t n);
+static atomic_long calls;
+
+void *malloc(size_t n) { atomic_fetch_add(&calls, 1); return __libc_malloc(n); }
+void *calloc(size_t n, size_t size) { atomic_fetch_add(&calls, 1); return __libc_calloc(n, size); }
+void *realloc(void *p, size_t n) { atomic_fetch_add(&calls, 1); return __libc_realloc(p, n); }
+void *aligned_alloc(size_t align, size_t n) { atomic_fetch_add(&calls, 1); return __libc_memalign(align, n); }
+int posix_memalign(void **out, size_t align, size_t n)
+{
+	atomic_fetch_add(&calls, 1);
+	*out = __libc_memalign(align, n);
+	return *out ? 0 : 12;
+}
+
+enum { PRODUCTS = 12, PER_PRODUCT = 8, STEPS = 10 };
+
+static long steady_calls(int portable, int threads)
+{
+	pxl_ctx *cx;
+	pxl_model *m = NULL;
+	pxl_program *p = NULL;
+	pxl_session *s = NULL;
+	pxl_program_options po = PXL_PROGRAM_OPTIONS_INIT;
+	pxl_session_options so = PXL_SESSION_OPTIONS_INIT;
+	po.name = "train";
+	so.portable = portable;
+	so.threads = threads;
+	if (pxl_ctx_new(NULL, &cx) != PXL_OK) return -1;
+	if (pxl_compile_file(cx, "examples/mnist.pxl", &m) != PXL_OK || pxl_program_new(m, &po, &p) != PXL_OK || pxl_session_new(p, &so, &s) != PXL_OK) {
+		printf("%s\n", pxl_errmsg(cx));
+		return -1;
+	}
+	float *image = calloc(8 * 784, 4);
+	int label[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+	long n = -1;
+	if (pxl_write(s, pxl_find(p, PXL_INPUT, "image"), image, 8 * 784 * 4) == PXL_OK &&
+	    pxl_write(s, pxl_find(p, PXL_INPUT, "label"), label, sizeof label) == PXL_OK && pxl_run(s, 3) == PXL_OK) {
+		long before = atomic_load(&calls);
+		if (pxl_run(s, STEPS) == PXL_OK) n = atomic_load(&calls) - before;
+	}
+	free(image);
+	pxl_session_free(s);
+	pxl_program_free(p);
+	pxl_model_free(m);
+	pxl_ctx_free(cx);
+	return n;
+}
+
+int main(void)
+{
+	for (int threads = 1; threads <= 2; threads++) {
+		long ours = steady_calls(1, threads), theirs = steady_calls(0, threads);
+		printf("%d threads: %ld allocations in %d steps of our own kernels, %ld with oneDNN\n", threads, ours, STEPS, theirs);
+		CHECK("", ours == 0);
+		CHECK("", theirs >= 0 && theirs <= (long)STEPS * PRODUCTS * PER_PRODUCT * threads);
+	}
+	return check_done();
+}
+#endif
