@@ -15,3 +15,9 @@ bless: all $(TEST_BIN)
 # docs/coverage.md from the assertions of the last `make test`
 coverage:
 	sh tools/coverage.sh $(BUILD)/log/shown > docs/coverage.md
+
+deps-bench:
+	apt-get install -y --no-install-recommends python3-torch
+bench: all
+	@BUILD=$(BUILD) sh tests/bench/run.sh
+.PHONY: coverage deps-bench

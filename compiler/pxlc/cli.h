@@ -1,0 +1,68 @@
+/* cli.h — what the subcommands share: the command line, messages, exit codes, printing of arrays.
+ * pxlc knows the library through pxl.h alone. */
+#ifndef PXLC_CLI_H
+#define PXLC_CLI_H
+
+#include <stdio.h>
+
+#include "compiler/api/pxl.h"
+
+enum { EXIT_DONE = 0, EXIT_MODEL = 1, EXIT_USAGE = 2, EXIT_FIT = 3, EXIT_IO = 4, EXIT_RUN = 5, EXIT_BUG = 70, EXIT_INTERRUPTED = 130 };
+
+enum { MAX_LIST = 256 };
+typedef struct List { const char *at[MAX_LIST]; int n; } List;      /* repeatable options, as typed */
+
+typedef struct Cli {
+	const char *command;
+	List files, set, in, out;
+	const char *program, *task, *output, *weights, *save, *data, *log, *device, *jit, *color, *diag, *after, *no_pass;
+	int64_t epochs, limit, steps, threads, replicas, level, max_errors, max_memory;
+	uint64_t seed;
+	int json, quiet, verbose, resume, help, allow_native, portable, passes, check;
+	pxl_set sets[MAX_LIST];                    /* --set, split at = */
+} Cli;
+
+typedef struct Command {
+	const char *name, *args, *summary, *options;   /* options: names it takes besides the common ones, blank-separated */
+	int (*run)(Cli *c);
+	const char *text;                              /* the rest of its help */
+} Command;
+extern const Command commands[];                       /* ends with name NULL */
+
+/* --- options.c: 0, or EXIT_USAGE after a message */
+int  cli_parse(Cli *c, const Command *cmd, int argc, char **argv);
+void cli_help(const Command *cmd, FILE *f);
+const char *cli_nearest(const char *word, const char *const *known, int n);
+
+/* --- host.c: contexts and models with the command line's options; errors are printed and become exit codes */
+typedef struct Host { Cli *c; pxl_ctx *cx; pxl_model *m; pxl_program *p; pxl_session *s; } Host;
+int  host_context(Host *h, Cli *c);
+int  host_model(Host *h, const char *file);            /* "-": standard input */
+int  host_program(Host *h, int build_only);
+int  host_session(Host *h);                            /* with --weights loaded */
+void host_close(Host *h);
+int  host_fail(Host *h, pxl_status st);                /* prints what is known, returns the exit code */
+int  host_fail_session(Host *h, pxl_status st);
+pxl_program_options host_program_options(const Cli *c);
+int  exit_code(pxl_status st);
+int  say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));     /* "pxlc: …" on standard error */
+int  usage(const Cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));   /* says, returns EXIT_USAGE */
+int  finish_output(void);                              /* flushes standard output; EXIT_IO if that fails */
+
+/* --- values.c */
+void json_string(FILE *f, const char *s);
+void json_number(FILE *f, double x);                   /* null for what JSON has no number for */
+void print_number(FILE *f, double x);                  /* shortest form that reads back */
+void print_spec(FILE *f, pxl_dtype t, int rank, const int64_t *dim);
+void print_array(FILE *f, pxl_dtype t, int rank, const int64_t *dim, const void *data);    /* long ones abridged */
+void json_array(FILE *f, pxl_dtype t, int rank, const int64_t *dim, const void *data);
+
+/* --- progress.c */
+typedef struct Progress Progress;
+int  progress_show(void *user, const pxl_progress *now);     /* a pxl_progress_fn; user is a Progress */
+struct Progress { FILE *f; int quiet, tty, epoch, tenth; double last; int width; };
+void progress_begin(Progress *p, const Cli *c);
+void progress_end(Progress *p);
+int  interrupted(void);
+
+#endif

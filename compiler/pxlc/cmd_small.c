@@ -1,0 +1,198 @@
+/* cmd_small.c — the subcommands that only ask the library for a text: check, emit, ops, explain, build, fmt. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/pxlc/commands.h"
+
+static int put_text(const char *text)
+{
+	fputs(text, stdout);
+	size_t n = strlen(text);
+	if (n && text[n - 1] != '\n') putchar('\n');
+	return finish_output();
+}
+
+/* --- check ------------------------------------------------------------------------------------------------ */
+static int check_programs(Host *h)
+{
+	int worst = 0;
+	for (size_t i = 0; i < pxl_program_count(h->m); i++) {
+		h->c->program = pxl_program_name(h->m, i);
+		int code = host_program(h, 1);
+		pxl_program_free(h->p);
+		h->p = NULL;
+		if (code > worst) worst = code;
+	}
+	return worst;
+}
+
+int cmd_check(Cli *c)
+{
+	if (c->files.n == 0) return usage(c, "needs models: pxlc check FILE…");
+	int worst = 0;
+	for (int i = 0; i < c->files.n; i++) {
+		Host h;
+		int code = host_context(&h, c);
+		if (!code) code = host_model(&h, c->files.at[i]);
+		if (!code) code = check_programs(&h);
+		if (code > worst) worst = code;
+		host_close(&h);
+	}
+	if (c->json && !worst) printf("{\"diagnostics\": []}\n");
+	return worst ? worst : finish_output();
+}
+
+/* --- emit --------------------------------------------------------------------------------------------------- */
+static int emit_stage(Host *h, const char *stage)
+{
+	const char *text;
+	pxl_status st;
+	if (!strcmp(stage, "ast")) {
+		st = pxl_model_ast(h->m, &text);
+	} else {
+		int needs_plan = !strcmp(stage, "plan") || !strcmp(stage, "c");
+		int code = host_program(h, !needs_plan);
+		if (code) return code;
+		st = pxl_emit(h->p, stage, h->c->after, &text);
+	}
+	return st == PXL_OK ? put_text(text) : host_fail(h, st);
+}
+
+int cmd_emit(Cli *c)
+{
+	static const char *const stages[] = { "ast", "ir", "schedule", "dot", "plan", "c" };
+	enum { NSTAGE = sizeof stages / sizeof *stages };
+	if (c->files.n != 2) return usage(c, "needs a stage and a model: pxlc emit ast|ir|schedule|dot|plan|c FILE");
+	const char *stage = c->files.at[0];
+	int known = 0;
+	for (int i = 0; i < NSTAGE; i++) known |= !strcmp(stage, stages[i]);
+	if (!known) {
+		const char *near = cli_nearest(stage, stages, NSTAGE);
+		return usage(c, "there is no stage `%s`; %s%s%sthe stages are ast, ir, schedule, dot, plan and c", stage,
+		             near ? "did you mean `" : "", near ? near : "", near ? "`? " : "");
+	}
+	Host h;
+	int code = host_context(&h, c);
+	if (!code) code = host_model(&h, c->files.at[1]);
+	if (!code) code = emit_stage(&h, stage);
+	host_close(&h);
+	return code;
+}
+
+/* --- ops, explain --------------------------------------------------------------------------------------------- */
+static int describe(Cli *c, const char *what, const char *name)
+{
+	Host h;
+	const char *text;
+	int code = host_context(&h, c);
+	if (code) return code;
+	pxl_status st = pxl_describe(h.cx, what, name, &text);
+	if (st == PXL_OK) code = put_text(text);
+	else code = usage(c, "%s", pxl_errmsg(h.cx));
+	host_close(&h);
+	return code;
+}
+
+int cmd_ops(Cli *c)
+{
+	if (c->files.n > 1) return usage(c, "takes at most one name: pxlc ops [NAME]");
+	if (c->passes) return describe(c, "passes", NULL);
+	if (c->files.n == 0) return describe(c, c->json ? "ops.json" : "ops", NULL);
+	return describe(c, c->json ? "op.json" : "op", c->files.at[0]);
+}
+
+int cmd_explain(Cli *c)
+{
+	if (c->files.n != 1) return usage(c, "needs a code: pxlc explain E0301");
+	return describe(c, "explain", c->files.at[0]);
+}
+
+/* --- build ------------------------------------------------------------------------------------------------------ */
+int cmd_build(Cli *c)
+{
+	Host h;
+	if (c->files.n != 1 || !c->output) return usage(c, "needs a model and a folder: pxlc build FILE -o DIR");
+	int code = host_context(&h, c);
+	if (!code) code = host_model(&h, c->files.at[0]);
+	if (!code) code = host_program(&h, 0);
+	if (!code) {
+		pxl_status st = pxl_ship(h.p, c->output);
+		code = st == PXL_OK ? 0 : host_fail(&h, st);
+		if (!code && !c->quiet) printf("%s: see %s/README\n", h.c->files.at[0], c->output);
+	}
+	host_close(&h);
+	return code ? code : finish_output();
+}
+
+/* --- fmt ---------------------------------------------------------------------------------------------------------- */
+static char *slurp(const char *file, size_t *len)
+{
+	FILE *f = strcmp(file, "-") ? fopen(file, "rb") : stdin;
+	size_t cap = 1 << 16, got;
+	char *text = f ? malloc(cap) : NULL;
+	*len = 0;
+	while (text && (got = fread(text + *len, 1, cap - *len, f)) > 0) {
+		*len += got;
+		if (*len < cap) continue;
+		char *more = realloc(text, cap *= 2);
+		if (!more) free(text);
+		text = more;
+	}
+	if (!text || ferror(f)) {
+		say("cannot read `%s`: %s", file, strerror(errno));
+		free(text);
+		text = NULL;
+	}
+	if (f && f != stdin) fclose(f);
+	return text;
+}
+
+/* beside the file first, then in its place, so that nothing is lost when the disk is full */
+static int replace_file(const char *file, const char *text)
+{
+	char tmp[4096];
+	if (snprintf(tmp, sizeof tmp, "%s.tmp", file) >= (int)sizeof tmp) return say("the name `%s` is too long", file), EXIT_IO;
+	FILE *f = fopen(tmp, "wb");
+	int ok = f && fputs(text, f) >= 0;
+	if (f) ok = fclose(f) == 0 && ok;
+	if (ok && rename(tmp, file) == 0) return 0;
+	say("cannot write `%s`: %s", file, strerror(errno));
+	remove(tmp);
+	return EXIT_IO;
+}
+
+static int format_file(Cli *c, const char *file)
+{
+	Host h;
+	size_t len;
+	const char *text;
+	char *old = slurp(file, &len);
+	if (!old) return EXIT_IO;
+	int code = host_context(&h, c);
+	pxl_status st = code ? PXL_ENOMEM : pxl_format(h.cx, strcmp(file, "-") ? file : "<stdin>", old, len, &text);
+	if (!code && st != PXL_OK) code = host_fail(&h, st);
+	int same = !code && strlen(text) == len && !memcmp(text, old, len);
+	if (!code && c->check) {
+		code = same ? 0 : EXIT_MODEL;
+		if (!same) say("`%s` is laid out differently", file);
+	} else if (!code && !strcmp(file, "-")) {
+		fputs(text, stdout);
+	} else if (!code && !same) {
+		code = replace_file(file, text);
+	}
+	free(old);
+	host_close(&h);
+	return code;
+}
+
+int cmd_fmt(Cli *c)
+{
+	int worst = 0;
+	if (c->files.n == 0) return usage(c, "needs models: pxlc fmt FILE…");
+	for (int i = 0; i < c->files.n; i++) {
+		int code = format_file(c, c->files.at[i]);
+		if (code > worst) worst = code;
+	}
+	return worst ? worst : finish_output();
+}

@@ -1,0 +1,218 @@
+/* host.c — contexts, models, programs and sessions with the command line's options, and what goes wrong with them. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compiler/pxlc/cli.h"
+
+int say(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	fputs("pxlc: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+	return 0;
+}
+
+int usage(const Cli *c, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	fprintf(stderr, "pxlc%s%s: ", c->command ? " " : "", c->command ? c->command : "");
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+	return EXIT_USAGE;
+}
+
+int exit_code(pxl_status st)
+{
+	switch (st) {
+	case PXL_OK: return EXIT_DONE;
+	case PXL_EMODEL: return EXIT_MODEL;
+	case PXL_EINVAL: return EXIT_USAGE;
+	case PXL_EFIT: case PXL_ENOMEM: return EXIT_FIT;
+	case PXL_EIO: return EXIT_IO;
+	case PXL_ERUN: return EXIT_RUN;
+	case PXL_EINTR: return EXIT_INTERRUPTED;
+	default: return EXIT_BUG;
+	}
+}
+
+int finish_output(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout)) return EXIT_DONE;
+	say("cannot write the results to standard output: is the disk full, or the reader gone?");
+	return EXIT_IO;
+}
+
+/* --- diagnostics -------------------------------------------------------------------------------------------- */
+static int diag_style(const Cli *c)
+{
+	int how = c->diag && !strcmp(c->diag, "short") ? PXL_DIAG_SHORT : PXL_DIAG_FULL;
+	const char *no = getenv("NO_COLOR");
+	int color = c->color && !strcmp(c->color, "always");
+	if (!c->color || !strcmp(c->color, "auto")) color = isatty(2) && !(no && *no);
+	return color ? how | PXL_DIAG_COLOR : how;
+}
+
+static void json_diags(Host *h, const char *message)
+{
+	printf("{\"error\": ");
+	json_string(stdout, message);
+	printf(", \"diagnostics\": [");
+	for (size_t i = 0; i < pxl_diag_count(h->cx); i++) printf("%s%s", i ? ", " : "", pxl_diag_text(h->cx, i, PXL_DIAG_JSON));
+	printf("]}\n");
+}
+
+static void text_diags(Host *h)
+{
+	pxl_diag d;
+	int errors = 0, warnings = 0;
+	for (size_t i = 0; i < pxl_diag_count(h->cx); i++) {
+		fputs(pxl_diag_text(h->cx, i, diag_style(h->c)), stderr);
+		if (!pxl_diag_get(h->cx, i, &d)) continue;
+		errors += d.is_error;
+		warnings += !d.is_error;
+	}
+	if (errors > 1) fprintf(stderr, "%d errors\n", errors);
+}
+
+int host_fail(Host *h, pxl_status st)
+{
+	char message[1024];
+	snprintf(message, sizeof message, "%s", pxl_errmsg(h->cx));
+	if (h->c->json) json_diags(h, message);
+	if (pxl_diag_count(h->cx)) text_diags(h);
+	if (st != PXL_EMODEL || !pxl_diag_count(h->cx)) say("%s", message);
+	return exit_code(st);
+}
+
+int host_fail_session(Host *h, pxl_status st)
+{
+	if (h->c->json) {
+		printf("{\"error\": ");
+		json_string(stdout, pxl_session_errmsg(h->s));
+		printf("}\n");
+	}
+	say("%s", pxl_session_errmsg(h->s));
+	return exit_code(st);
+}
+
+static void show_warnings(Host *h)
+{
+	if (!h->c->quiet && pxl_diag_count(h->cx)) text_diags(h);
+}
+
+/* --- objects ------------------------------------------------------------------------------------------------- */
+static void model_prints(void *user, const char *text, size_t len)
+{
+	const Cli *c = user;
+	int to_stdout = !c->json && (!strcmp(c->command, "run") || !strcmp(c->command, "train") || !strcmp(c->command, "test"));
+	fwrite(text, 1, len, to_stdout ? stdout : stderr);
+}
+
+static void library_says(void *user, const char *text, size_t len)
+{
+	(void)user;
+	fwrite(text, 1, len, stderr);
+}
+
+int host_context(Host *h, Cli *c)
+{
+	*h = (Host){ .c = c };
+	pxl_options o = PXL_OPTIONS_INIT;
+	o.print = model_prints;
+	o.print_user = c;
+	o.log = library_says;
+	o.max_errors = (int)c->max_errors;
+	o.max_memory = (size_t)c->max_memory << 20;
+	o.allow_native = c->allow_native;
+	o.verify = getenv("PXL_VERIFY") != NULL;
+	if (pxl_ctx_new(&o, &h->cx) == PXL_OK) return 0;
+	say("out of memory");
+	return EXIT_FIT;
+}
+
+static char *read_stdin(size_t *len)
+{
+	size_t cap = 1 << 16, n = 0, got;
+	char *text = malloc(cap);
+	while (text && (got = fread(text + n, 1, cap - n, stdin)) > 0) {
+		n += got;
+		if (n < cap) continue;
+		char *more = realloc(text, cap *= 2);
+		if (!more) free(text);
+		text = more;
+	}
+	*len = n;
+	return text;
+}
+
+int host_model(Host *h, const char *file)
+{
+	pxl_status st;
+	if (strcmp(file, "-")) {
+		st = pxl_compile_file(h->cx, file, &h->m);
+	} else {
+		size_t len;
+		char *text = read_stdin(&len);
+		if (!text || ferror(stdin)) {
+			free(text);
+			say("cannot read standard input");
+			return EXIT_IO;
+		}
+		st = pxl_compile_memory(h->cx, "<stdin>", text, len, &h->m);
+		free(text);
+	}
+	if (st != PXL_OK) return host_fail(h, st);
+	show_warnings(h);
+	return 0;
+}
+
+pxl_program_options host_program_options(const Cli *c)
+{
+	pxl_program_options o = PXL_PROGRAM_OPTIONS_INIT;
+	o.name = c->program;
+	o.sets = c->sets;
+	o.nset = (size_t)c->set.n;
+	o.replicas = (int)c->replicas;
+	o.seed = c->seed;
+	o.level = (int)c->level;
+	o.jit = !c->jit || !strcmp(c->jit, "auto") ? PXL_JIT_AUTO : !strcmp(c->jit, "tcc") ? PXL_JIT_TCC : PXL_JIT_CC;
+	o.no_pass = c->no_pass;
+	return o;
+}
+
+int host_program(Host *h, int build_only)
+{
+	pxl_program_options o = host_program_options(h->c);
+	o.build_only = build_only;
+	pxl_status st = pxl_program_new(h->m, &o, &h->p);
+	if (st != PXL_OK) return host_fail(h, st);
+	show_warnings(h);
+	return 0;
+}
+
+int host_session(Host *h)
+{
+	pxl_session_options o = PXL_SESSION_OPTIONS_INIT;
+	o.threads = (int)h->c->threads;
+	o.portable = h->c->portable;
+	pxl_status st = pxl_session_new(h->p, &o, &h->s);
+	if (st != PXL_OK) return host_fail(h, st);
+	if (!h->c->weights) return 0;
+	st = pxl_load(h->s, h->c->weights, 0);
+	return st == PXL_OK ? 0 : host_fail_session(h, st);
+}
+
+void host_close(Host *h)
+{
+	pxl_session_free(h->s);
+	pxl_program_free(h->p);
+	pxl_model_free(h->m);
+	pxl_ctx_free(h->cx);
+}

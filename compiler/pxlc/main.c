@@ -1,0 +1,85 @@
+/* main.c — the command: a table of subcommands, and the way to them. */
+#include <string.h>
+
+#include "compiler/pxlc/commands.h"
+
+const Command commands[] = {
+	{ "run", "FILE", "Build a program, run it once, print what it puts out.", "--program --no-pass", cmd_run,
+	  "Each output stream is printed as `name: dtype[shape]` and its values, long ones abridged.\n"
+	  "Inputs come from --in; with --out nothing is printed but what goes to files." },
+	{ "train", "FILE", "Run the file's `train` task: progress, a summary, and what the task saves.",
+	  "--task --epochs --limit --resume --log --no-pass", cmd_train,
+	  "Ctrl-C saves what the task saves and exits 130; --resume goes on from there." },
+	{ "test", "FILE", "Run the file's `test` task and print each metric as `name: value`.", "--task --epochs --limit --log --no-pass", cmd_test, NULL },
+	{ "check", "FILE…", "Say what is wrong with models, and nothing else.", "", cmd_check,
+	  "Every program of each file is built with its default parameters, or those of --set." },
+	{ "emit", "STAGE FILE", "Print a stage of the compiler: ast, ir, schedule, dot, plan or c.", "--program --after --no-pass", cmd_emit,
+	  "The main graph comes first, then subgraphs in the order they were made." },
+	{ "bench", "FILE", "Time steps inside the process on random inputs, after a warm-up.", "--program --steps --no-pass", cmd_bench,
+	  "Prints the median, the 20th and 80th percentile in microseconds, compile time and planned peak memory." },
+	{ "ops", "[NAME]", "The op table, or one op's page.", "--passes", cmd_ops, NULL },
+	{ "explain", "CODE", "What a diagnostic means, at length.", "", cmd_explain, NULL },
+	{ "build", "FILE -o DIR", "The emitted C, a header, a library and an example caller, for use without the compiler.",
+	  "--program -o --no-pass", cmd_build, NULL },
+	{ "fmt", "FILE…", "Lay out models in the house's way, in place; `-` filters standard input.", "--check", cmd_fmt, NULL },
+	{ NULL, NULL, NULL, NULL, NULL, NULL },
+};
+
+static void overview(FILE *f)
+{
+	fprintf(f, "pxlc %s — compiles and runs pxl models\n\nusage: pxlc COMMAND [options] FILE\n\n", pxl_version_text());
+	for (const Command *c = commands; c->name; c++) {
+		char left[40];
+		snprintf(left, sizeof left, "%s %s", c->name, c->args);
+		fprintf(f, "  %-18s %s\n", left, c->summary);
+	}
+	fprintf(f, "\n`pxlc COMMAND --help` tells a command's options. `-` reads a model from standard input.\n"
+	           "Exit status: 0 done, 1 the model is wrong, 2 the command line is wrong, 3 does not fit, 4 input or output\n"
+	           "failed, 5 the program failed while running, 70 a fault of ours, 130 interrupted.\n");
+}
+
+static const Command *find(const char *name)
+{
+	for (const Command *c = commands; c->name; c++)
+		if (!strcmp(c->name, name)) return c;
+	return NULL;
+}
+
+static int no_command(const char *word)
+{
+	const char *known[32];
+	int n = 0;
+	for (const Command *c = commands; c->name; c++) known[n++] = c->name;
+	const char *near = cli_nearest(word, known, n);
+	if (near) fprintf(stderr, "pxlc: there is no command `%s`; did you mean `%s`?\n", word, near);
+	else fprintf(stderr, "pxlc: there is no command `%s`; `pxlc --help` lists them\n", word);
+	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	static Cli cli;                              /* large lists: not on the stack */
+	if (argc < 2) {
+		overview(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		const Command *c = argc > 2 ? find(argv[2]) : NULL;
+		if (argc > 2 && !c) return no_command(argv[2]);
+		if (c) cli_help(c, stdout);
+		else overview(stdout);
+		return finish_output();
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("pxlc %s\n", pxl_version_text());
+		return finish_output();
+	}
+	const Command *c = find(argv[1]);
+	if (!c) return no_command(argv[1]);
+	int bad = cli_parse(&cli, c, argc - 2, argv + 2);
+	if (cli.help) {
+		cli_help(c, stdout);
+		return finish_output();
+	}
+	return bad ? bad : c->run(&cli);
+}

@@ -1,0 +1,104 @@
+/* values.c — numbers and arrays as text and as JSON. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/pxlc/cli.h"
+
+enum { ABRIDGE_ABOVE = 1000, EDGE = 3 };
+
+void json_string(FILE *f, const char *s)
+{
+	fputc('"', f);
+	for (; *s; s++) {
+		unsigned char ch = (unsigned char)*s;
+		if (ch == '"' || ch == '\\') fprintf(f, "\\%c", ch);
+		else if (ch < 0x20) fprintf(f, "\\u%04x", ch);
+		else fputc(ch, f);
+	}
+	fputc('"', f);
+}
+
+/* the fewest digits that read back as the same number */
+static void shortest(double x, char out[40])
+{
+	for (int p = 1; p <= 17; p++) {
+		snprintf(out, 40, "%.*g", p, x);
+		if (strtod(out, NULL) == x) return;
+	}
+}
+
+void print_number(FILE *f, double x)
+{
+	char t[40];
+	if (isnan(x)) fputs("nan", f);
+	else if (isinf(x)) fputs(x < 0 ? "-inf" : "inf", f);
+	else {
+		shortest(x, t);
+		fputs(t, f);
+	}
+}
+
+void json_number(FILE *f, double x)
+{
+	if (isfinite(x)) print_number(f, x);
+	else fputs("null", f);
+}
+
+void print_spec(FILE *f, pxl_dtype t, int rank, const int64_t *dim)
+{
+	fprintf(f, "%s[", pxl_dtype_name(t));
+	for (int i = 0; i < rank; i++) fprintf(f, "%s%lld", i ? ", " : "", (long long)dim[i]);
+	fputc(']', f);
+}
+
+static int is_integer(pxl_dtype t) { return t >= PXL_I8 && t <= PXL_U64; }
+
+static void element(FILE *f, pxl_dtype t, const void *data, size_t i, int json)
+{
+	double x = pxl_element(t, data, i);
+	if (t == PXL_BOOL) fputs(x != 0 ? "true" : "false", f);
+	else if (t == PXL_I64) fprintf(f, "%lld", ((const long long *)data)[i]);
+	else if (t == PXL_U64) fprintf(f, "%llu", ((const unsigned long long *)data)[i]);
+	else if (is_integer(t)) fprintf(f, "%.0f", x);
+	else if (json) json_number(f, x);
+	else if (t == PXL_F64) print_number(f, x);
+	else fprintf(f, "%.*g", t == PXL_F32 ? 7 : 4, x);
+}
+
+typedef struct Printer { FILE *f; pxl_dtype t; int rank, json, abridge; const int64_t *dim; const void *data; } Printer;
+
+static void nested(const Printer *p, int axis, size_t first)
+{
+	if (axis == p->rank) {
+		element(p->f, p->t, p->data, first, p->json);
+		return;
+	}
+	size_t step = 1;
+	for (int i = axis + 1; i < p->rank; i++) step *= (size_t)p->dim[i];
+	fputc('[', p->f);
+	for (int64_t i = 0; i < p->dim[axis]; i++) {
+		if (i) fputs(p->json || axis == p->rank - 1 ? ", " : ",\n", p->f);
+		for (int k = 0; i && !p->json && axis < p->rank - 1 && k <= axis; k++) fputc(' ', p->f);
+		if (p->abridge && p->dim[axis] > 2 * EDGE && i == EDGE) {
+			fputs("…", p->f);
+			i = p->dim[axis] - EDGE - 1;
+		} else {
+			nested(p, axis + 1, first + (size_t)i * step);
+		}
+	}
+	fputc(']', p->f);
+}
+
+void print_array(FILE *f, pxl_dtype t, int rank, const int64_t *dim, const void *data)
+{
+	size_t n = 1;
+	for (int i = 0; i < rank; i++) n *= (size_t)dim[i];
+	nested(&(Printer){ f, t, rank, 0, n > ABRIDGE_ABOVE, dim, data }, 0, 0);
+	fputc('\n', f);
+}
+
+void json_array(FILE *f, pxl_dtype t, int rank, const int64_t *dim, const void *data)
+{
+	nested(&(Printer){ f, t, rank, 1, 0, dim, data }, 0, 0);
+}
