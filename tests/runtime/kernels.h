@@ -3,16 +3,22 @@
 #define TESTS_RUNTIME_KERNELS_H
 
 #include "runtime/kernels/kernels.h"
+#include "runtime/session.h"
 #include "tests/check.h"
 
 #include <stdlib.h>
 
-typedef struct TestLane { RtLane lane; RtErr err; } TestLane;
+/* as much of a session as a fault needs: a program named `test` without source places */
+typedef struct TestLane { RtLane lane; RtErr err; RtProgram p; struct RtSession s; } TestLane;
 
 static inline void lane_open(TestLane *t, int threads, const struct pxlrt *rt)
 {
 	memset(t, 0, sizeof *t);
 	t->lane.rt = rt;
+	t->p.name = "test";
+	t->s.p = &t->p;
+	t->lane.s = &t->s;
+	t->lane.site = -1;
 	t->lane.scratch = rt_alloc(NULL, RT_SCRATCH_BYTES);
 	t->lane.pool = threads > 1 ? rt_pool_new(threads, NULL, &t->err) : NULL;
 }

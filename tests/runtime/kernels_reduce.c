@@ -1,0 +1,217 @@
+/* kernels_reduce.c — reductions and copies against plain C: every operation, type, set of axes, strides,
+ * nothing, infinities and NaN; the same bits for any number of threads and on every instruction set. */
+#include "tests/runtime/kernels.h"
+
+#include <float.h>
+#include <limits.h>
+
+typedef struct Shape { int rank; long dim[4]; } Shape;
+
+static double ref_fold(int op, const double *v, long n)
+{
+	double s = op == PXLRT_PROD ? 1 : op == PXLRT_MAX ? -(double)INFINITY : op == PXLRT_MIN ? (double)INFINITY : 0, m = -(double)INFINITY;
+	for (long i = 0; i < n; i++) m = v[i] > m ? v[i] : m;
+	for (long i = 0; i < n; i++)
+		switch (op) {
+		case PXLRT_MAX: s = v[i] > s || v[i] != v[i] ? (s != s ? s : v[i]) : s; break;
+		case PXLRT_MIN: s = v[i] < s || v[i] != v[i] ? (s != s ? s : v[i]) : s; break;
+		case PXLRT_PROD: s *= v[i]; break;
+		case PXLRT_L1: s += fabs(v[i]); break;
+		case PXLRT_L2: case PXLRT_SUMSQ: s += v[i] * v[i]; break;
+		case PXLRT_LOGSUMEXP: s += isinf(m) ? 0 : exp(v[i] - m); break;
+		default: s += v[i];
+		}
+	return op == PXLRT_MEAN ? s / (double)n : op == PXLRT_L2 ? sqrt(s) : op == PXLRT_LOGSUM ? log(s) : op == PXLRT_LOGSUMEXP ? (isinf(m) ? m : m + log(s)) : s;
+}
+
+/* strides[]: elements; a gap between rows and the axes stored in the given order */
+static void strided(const Shape *s, int reversed, long *stride)
+{
+	long at = 1;
+	for (int k = 0; k < s->rank; k++) {
+		int i = reversed ? k : s->rank - 1 - k;
+		stride[i] = at;
+		at *= s->dim[i] + (k == 0 && reversed);
+	}
+}
+
+typedef struct Run { struct pxlrt_reduce d; long in, out; void *x; double tol; } Run;
+
+/* one result's inputs, in row-major order */
+static long inputs(const Run *r, long o, double *v)
+{
+	long idx[4] = { 0 }, n = 0, total = 1;
+	for (int i = r->d.rank - 1; i >= 0; i--) {
+		if (r->d.mask >> i & 1) total *= r->d.dim[i];
+		else idx[i] = o % r->d.dim[i], o /= r->d.dim[i];
+	}
+	for (long e = 0; e < total; e++) {
+		long left = e, at = 0;
+		for (int i = r->d.rank - 1; i >= 0; i--)
+			if (r->d.mask >> i & 1) idx[i] = left % r->d.dim[i], left /= r->d.dim[i];
+		for (int i = 0; i < r->d.rank; i++) at += idx[i] * r->d.stride[i];
+		v[n++] = rt_get((DType)r->d.dtype, r->x, (size_t)at);
+	}
+	return n;
+}
+
+static int right(const Run *r, const void *y)
+{
+	double *v = malloc(sizeof *v * (size_t)(r->in + 1));
+	int ok = 1, t = r->d.dtype;
+	for (long o = 0; o < r->out; o++) {
+		long n = inputs(r, o, v);
+		double want = ref_fold(r->d.op, v, n), got = rt_get((DType)t, y, (size_t)o);
+		if (!dtype_is_float((DType)t)) {
+			int64_t w = (int64_t)(r->d.op == PXLRT_MEAN ? floor(want) : want);
+			if (r->d.op == PXLRT_MAX || r->d.op == PXLRT_MIN) ok &= n == 0 || got == want;
+			else { char b[8]; rt_convert((DType)t, b, DT_I64, &w, 1); ok &= got == rt_get((DType)t, b, 0); }
+		} else {
+			double mag = 0;
+			for (long i = 0; i < n; i++) mag += fabs(v[i]);
+			if (r->d.op == PXLRT_MEAN) mag /= (double)(n ? n : 1);
+			if (r->d.op == PXLRT_LOGSUM || r->d.op == PXLRT_LOGSUMEXP) mag = 5;
+			ok &= near(got, want, r->tol * (fabs(want) + (isfinite(mag) ? mag : 0) * 0.1) + r->tol * 0.01);
+		}
+	}
+	free(v);
+	return ok;
+}
+
+static void reduce(TestLane *t, const Run *r, void *y) { t->lane.rt->reduce(&t->lane.pub, &r->d, r->x, y); }
+
+static void one(TestLane *lanes, int nrt, int op, DType t, const Shape *s, unsigned mask, int reversed, double special)
+{
+	Run r = { { op, (int)t, s->rank, mask, { 0 }, { 0 } }, 1, 1, NULL, 8 * eps_of(t) };
+	long extent = 1;
+	memcpy(r.d.dim, s->dim, sizeof s->dim);
+	strided(s, reversed, r.d.stride);
+	for (int i = 0; i < s->rank; i++) r.in *= s->dim[i], r.out *= mask >> i & 1 ? 1 : s->dim[i], extent += s->dim[i] * r.d.stride[i];
+	r.x = noise_array(t, extent, op == PXLRT_PROD ? 1.3 : op == PXLRT_LOGSUM ? 0.5 : 5, 9);
+	for (long i = 0; op == PXLRT_LOGSUM && i < extent; i++) rt_set(t, r.x, (size_t)i, fabs(rt_get(t, r.x, (size_t)i)) + 0.1);
+	if (special != 0 && r.in) rt_set(t, r.x, (size_t)(extent / 2), special);
+	size_t bytes = (size_t)r.out * dtype_size(t);
+	char *y = rt_alloc(NULL, bytes + 8), *z = rt_alloc(NULL, bytes + 8);
+	reduce(&lanes[0], &r, y);
+	if (!right(&r, y)) printf("op %d type %s mask %u rank %d dims %ld %ld %ld reversed %d\n", op, dtype_info[t].name, mask, s->rank, s->dim[0], s->dim[1], s->dim[2], reversed);
+	CHECK("", right(&r, y));
+	for (int k = 1; k < nrt; k++) {
+		reduce(&lanes[k], &r, z);
+		CHECK("", !memcmp(y, z, bytes) || (special != special && dtype_is_float(t)));
+	}
+	rt_free(NULL, y), rt_free(NULL, z), rt_free(NULL, r.x);
+}
+
+static void all_reductions(TestLane *lanes, int nrt)
+{
+	static const Shape shapes[] = { { 0, { 0 } }, { 1, { 7 } }, { 1, { 1500 } }, { 2, { 5, 300 } }, { 2, { 300, 5 } }, { 3, { 4, 5, 6 } }, { 3, { 3, 1, 70 } }, { 4, { 2, 3, 4, 5 } } };
+	for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+		for (unsigned mask = 0; mask < 1u << shapes[s].rank; mask++)
+			for (int op = PXLRT_SUM; op <= PXLRT_LOGSUMEXP; op++)
+				for (int t = DT_I8; t < DT_COUNT; t++) {
+					if (dtype_is_f8((DType)t) || (!dtype_is_float((DType)t) && (op >= PXLRT_L1 || (op == PXLRT_PROD && shapes[s].dim[0] * shapes[s].dim[1] > 30)))) continue;
+					one(lanes, nrt, op, (DType)t, &shapes[s], mask, (int)(mask & 1), 0);
+				}
+}
+
+static void special_reductions(TestLane *lanes, int nrt)
+{
+	static const double specials[] = { (double)NAN, (double)INFINITY, -(double)INFINITY };
+	for (int k = 0; k < 3; k++)
+		for (unsigned mask = 1; mask < 4; mask++)
+			for (int t = DT_F16; t < DT_COUNT; t++) {
+				one(lanes, nrt, PXLRT_MAX, (DType)t, &(Shape){ 2, { 30, 20 } }, mask, 0, specials[k]);
+				one(lanes, nrt, PXLRT_MIN, (DType)t, &(Shape){ 2, { 30, 20 } }, mask, 0, specials[k]);
+				one(lanes, nrt, PXLRT_SUM, (DType)t, &(Shape){ 2, { 30, 20 } }, mask, 0, specials[k]);
+			}
+	/* long folds: rows in pieces, columns in bands; accuracy holds */
+	for (int t = DT_F16; t < DT_COUNT; t++) {
+		one(lanes, nrt, PXLRT_SUM, (DType)t, &(Shape){ 1, { 200000 } }, 1, 0, 0);
+		one(lanes, nrt, PXLRT_MEAN, (DType)t, &(Shape){ 2, { 40000, 3 } }, 1, 0, 0);
+		one(lanes, nrt, PXLRT_LOGSUMEXP, (DType)t, &(Shape){ 2, { 2, 70000 } }, 2, 0, 0);
+	}
+}
+
+static void edges(const struct pxlrt *rt)
+{
+	TestLane t;
+	float x[4] = { -INFINITY, -INFINITY, 0, 0 }, y[4] = { 9, 9, 9, 9 };
+	lane_open(&t, 1, rt);
+	struct pxlrt_reduce d = { PXLRT_LOGSUMEXP, DT_F32, 1, 1, { 2 }, { 1 } };
+	rt->reduce(&t.lane.pub, &d, x, y);
+	CHECK("", y[0] == -INFINITY);
+	d = (struct pxlrt_reduce){ PXLRT_SUM, DT_F32, 2, 2, { 3, 0 }, { 0, 1 } };
+	rt->reduce(&t.lane.pub, &d, x, y);
+	CHECK("", y[0] == 0 && y[2] == 0 && y[3] == 9);
+	d = (struct pxlrt_reduce){ PXLRT_SUM, DT_F32, 2, 2, { 0, 3 }, { 3, 1 } };
+	CHECK("", rt->reduce(&t.lane.pub, &d, x, y) == 0);
+	int32_t i[2] = { -7, 0 }, m;
+	d = (struct pxlrt_reduce){ PXLRT_MEAN, DT_I32, 1, 1, { 2 }, { 1 } };
+	rt->reduce(&t.lane.pub, &d, i, &m);
+	CHECK("", m == -4);
+	d = (struct pxlrt_reduce){ PXLRT_MEAN, DT_I32, 1, 1, { 0 }, { 1 } };
+	CHECK("", rt->reduce(&t.lane.pub, &d, i, &m) == RT_ERUN && strstr(t.lane.err.text, "mean of no integers"));
+	/* stride 0: a broadcast axis */
+	float one = 1.5f;
+	d = (struct pxlrt_reduce){ PXLRT_SUM, DT_F32, 2, 3, { 10, 100 }, { 0, 0 } };
+	rt->reduce(&t.lane.pub, &d, &one, y);
+	CHECK("", y[0] == 1500);
+	lane_close(&t);
+}
+
+/* --- copies ------------------------------------------------------------------------------------------------------ */
+
+static void copy_one(const struct pxlrt *rt, int size, int rank, const long *dim, const int *dst_order, const int *src_order, int pad, int broadcast, int threads)
+{
+	struct pxlrt_copy d = { size, rank, { 0 }, { 0 }, { 0 } };
+	long nd = 1, ns = 1, total = 1;
+	for (int k = rank - 1; k >= 0; k--) {
+		d.dim[k] = dim[k], total *= dim[k];
+		int a = dst_order[k], b = src_order[k];
+		d.dst[a] = nd, nd *= dim[a] + pad;
+		d.src[b] = b == broadcast ? 0 : ns, ns *= dim[b] + pad;
+	}
+	unsigned char *x = malloc((size_t)(ns * size)), *y = malloc((size_t)(nd * size)), *want = malloc((size_t)(nd * size));
+	for (long i = 0; i < ns * size; i++) x[i] = (unsigned char)(i * 7 + i / 256);
+	memset(y, 0xAA, (size_t)(nd * size)), memset(want, 0xAA, (size_t)(nd * size));
+	for (long e = 0; e < total; e++) {
+		long left = e, po = 0, pi = 0;
+		for (int k = rank - 1; k >= 0; k--) po += left % dim[k] * d.dst[k], pi += left % dim[k] * d.src[k], left /= dim[k];
+		memcpy(want + po * size, x + pi * size, (size_t)size);
+	}
+	TestLane t;
+	lane_open(&t, threads, rt);
+	rt->copy(&t.lane.pub, &d, x, y);
+	lane_close(&t);
+	CHECK("", !memcmp(y, want, (size_t)(nd * size)));
+	free(x), free(y), free(want);
+}
+
+static void copies(const struct pxlrt *rt)
+{
+	static const int orders[][4] = { { 0, 1, 2, 3 }, { 3, 2, 1, 0 }, { 0, 2, 1, 3 }, { 1, 0, 3, 2 }, { 0, 1, 3, 2 } };
+	static const long dims[4] = { 3, 37, 2, 41 };
+	for (int size = 1; size <= 8; size *= 2)
+		for (int a = 0; a < 5; a++)
+			for (int b = 0; b < 5; b++)
+				for (int pad = 0; pad < 2; pad++) copy_one(rt, size, 4, dims, orders[a], orders[b], pad, (a + b) % 5 - 1, 1);
+	copy_one(rt, 4, 2, (long[]){ 512, 300 }, (int[]){ 0, 1 }, (int[]){ 1, 0 }, 0, -1, 3);
+	copy_one(rt, 4, 2, (long[]){ 1024, 128 }, (int[]){ 0, 1 }, (int[]){ 1, 0 }, 0, -1, 3);
+	copy_one(rt, 4, 1, (long[]){ 65536 * 2 }, (int[]){ 0 }, (int[]){ 0 }, 0, -1, 3);
+	copy_one(rt, 8, 0, NULL, NULL, NULL, 0, -1, 1);
+	copy_one(rt, 8, 2, (long[]){ 1, 1 }, (int[]){ 0, 1 }, (int[]){ 1, 0 }, 0, -1, 1);
+}
+
+int main(void)
+{
+	const struct pxlrt *rts[8];
+	int nrt = all_tables(rts) / 2;
+	TestLane lanes[8];                           /* one per instruction set, each with more threads */
+	for (int i = 0; i < nrt; i++) lane_open(&lanes[i], 1 + i, rts[i]);
+	all_reductions(lanes, nrt);
+	special_reductions(lanes, nrt);
+	for (int i = 0; i < nrt; i++) lane_close(&lanes[i]);
+	edges(rts[0]);
+	copies(rts[0]);
+	return check_done();
+}
