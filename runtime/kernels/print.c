@@ -97,12 +97,19 @@ static void new_line(Print *p, int depth)
 	for (int i = 0; i < depth; i++) text(p, " ", 1);
 }
 
+/* a separator that is a space is not written where the line ends */
+static void break_line(Print *p, int depth)
+{
+	if (p->d->sep != ' ') text(p, &p->d->sep, 1);
+	new_line(p, depth);
+}
+
 /* an element or an ellipsis, after what separates it from the one before */
 static void item(Print *p, int depth, int first, const char *s, int width)
 {
 	int n = (int)strlen(s), pad = width > n ? width - n : 0;
-	if (!first) text(p, &p->d->sep, 1);
-	if (!first && p->d->width > 0 && p->column + n + pad > p->d->width) new_line(p, depth);
+	if (!first && p->d->width > 0 && p->column + 1 + n + pad > p->d->width) break_line(p, depth);
+	else if (!first) text(p, &p->d->sep, 1);
 	while (pad-- > 0) text(p, " ", 1);
 	text(p, s, (size_t)n);
 }
@@ -114,10 +121,7 @@ static void row(Print *p, int axis, long at, long i, void (*visit)(Print *, long
 	const struct pxlrt_print *d = p->d;
 	char s[400];
 	if (axis < d->rank - 1) {
-		if (p->writing && i) {
-			text(p, &d->sep, 1);
-			new_line(p, axis + 1);
-		}
+		if (p->writing && i) break_line(p, axis + 1);
 		walk(p, axis + 1, at * d->dim[axis] + i, visit);
 	} else if (!p->writing) visit(p, at * d->dim[axis] + i);
 	else {
@@ -133,10 +137,7 @@ static void ellipsis(Print *p, int axis)
 		item(p, axis + 1, p->d->edge == 0, "...", 0);
 		return;
 	}
-	if (p->d->edge) {
-		text(p, &p->d->sep, 1);
-		new_line(p, axis + 1);
-	}
+	if (p->d->edge) break_line(p, axis + 1);
 	text(p, "...", 3);
 }
 
