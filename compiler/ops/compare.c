@@ -1,0 +1,84 @@
+/* compare.c — comparisons, logic and selection. Results of comparisons are bool tensors. */
+#include "compiler/ops/grad.h"
+
+#define TWO_TENSORS PARAMS({ "lhs", P_TENSOR }, { "rhs", P_TENSOR })
+#define A_TEST .family = "compare", .traits = PURE | ELTWISE | GRAD_ERROR, .flops = 1, .sample = { -2, 2 }
+#define A_SYMMETRIC_TEST .family = "compare", .traits = PURE | ELTWISE | COMMUTES | GRAD_ERROR, .flops = 1, .sample = { -2, 2 }
+
+OPDEF(equal, .type = "Equal", A_SYMMETRIC_TEST, .params = TWO_TENSORS, .infer = infer_compare, .expr = "lhs == rhs",
+	.doc = "True where the operands are equal, as `==`. NaN equals nothing; -0 equals 0.", .formula = "y = (a = b)");
+
+OPDEF(not_equal, .type = "NotEqual", A_SYMMETRIC_TEST, .params = TWO_TENSORS, .infer = infer_compare, .expr = "lhs != rhs",
+	.doc = "True where the operands differ, as `!=`. NaN differs from everything.", .formula = "y = not (a = b)");
+
+OPDEF(greater, .type = "Greater", A_TEST, .params = PARAMS({ "input", P_TENSOR }, { "other", P_TENSOR }), .infer = infer_compare,
+	.expr = "input > other",
+	.doc = "True where the first operand is above the second, as `>`; false with NaN.", .formula = "y = (a > b)");
+
+OPDEF(greater_equal, .type = "GreaterOrEqual", A_TEST, .params = TWO_TENSORS, .infer = infer_compare, .expr = "lhs >= rhs",
+	.doc = "True where the first operand is not below the second, as `>=`; false with NaN.", .formula = "y = (a >= b)");
+
+OPDEF(less, .type = "Less", A_TEST, .params = TWO_TENSORS, .infer = infer_compare, .expr = "lhs < rhs",
+	.doc = "True where the first operand is below the second, as `<`; false with NaN.", .formula = "y = (a < b)");
+
+OPDEF(less_equal, .type = "LessOrEqual", A_TEST, .params = TWO_TENSORS, .infer = infer_compare, .expr = "lhs <= rhs",
+	.doc = "True where the first operand is not above the second, as `<=`; false with NaN.", .formula = "y = (a <= b)");
+
+/* operands are read as truth values, so their dtypes need not agree: only the shapes count */
+static int infer_logic(Infer *in)
+{
+	Shape a = infer_in(in, 0).shape, b = infer_in(in, 1).shape;
+	if (!shape_broadcast(a, b, &in->out[0].shape)) {
+		Arena *mem = in->b->ir->mem;
+		Diag *d = infer_error(in, E0302, "shapes of the operands of `%s` do not broadcast", in->def->name);
+		diag_label(in->b->ir->ds, d, "%s against %s", shape_str(mem, a), shape_str(mem, b));
+		return 0;
+	}
+	in->out[0].dtype = DT_BOOL;
+	return 1;
+}
+
+OPDEF(logical_and, .type = "And", A_SYMMETRIC_TEST, .params = TWO_TENSORS, .infer = infer_logic, .expr = "(lhs != 0) * (rhs != 0)",
+	.doc = "True where both operands are non-zero, as `&`.", .formula = "y = (a != 0 and b != 0)");
+
+OPDEF(logical_or, .type = "Or", A_SYMMETRIC_TEST, .params = TWO_TENSORS, .infer = infer_logic, .expr = "(lhs != 0) + (rhs != 0) != 0",
+	.doc = "True where at least one operand is non-zero, as `|`.", .formula = "y = (a != 0 or b != 0)");
+
+/* --- where ------------------------------------------------------------------------------------------------- */
+
+static int infer_where(Infer *in)
+{
+	Ir *ir = in->b->ir;
+	Spec c = infer_in(in, 0), a = infer_in(in, 1), b = infer_in(in, 2);
+	Diag *d;
+	if (a.dtype != b.dtype) {
+		d = infer_error(in, E0303, "both choices of `where` must have the same element type");
+		diag_label(ir->ds, d, "%s against %s", dtype_info[a.dtype].name, dtype_info[b.dtype].name);
+		return 0;
+	}
+	if (!shape_broadcast(a.shape, b.shape, &in->out[0].shape) || !shape_broadcast(c.shape, in->out[0].shape, &in->out[0].shape)) {
+		d = infer_error(in, E0302, "shapes of the operands of `where` do not broadcast");
+		diag_label(ir->ds, d, "%s, %s and %s", shape_str(ir->mem, c.shape), shape_str(ir->mem, a.shape), shape_str(ir->mem, b.shape));
+		return 0;
+	}
+	in->out[0].dtype = a.dtype;
+	/* a condition of another kind becomes a truth value first, or it would decide the precision of the choices */
+	if (c.dtype != DT_BOOL) ir_set_input(in->op, 0, b_cast(in->b, in->op->in.at[0], DT_BOOL));
+	return 1;
+}
+
+/* selects rather than multiplies by a mask: inf * 0 must not leak */
+static void grad_where(Grad *gr, Op *op)
+{
+	Build *b = &gr->b;
+	Tensor *g = grad_of(gr, op, 0), *zero = b_like(b, g, 0), *c = grad_fwd(gr, op->in.at[0]);
+	if (grad_wanted(gr, op, 1)) grad_add(gr, op, 1, b_op3(b, OP_where, c, g, zero));
+	if (grad_wanted(gr, op, 2)) grad_add(gr, op, 2, b_op3(b, OP_where, c, zero, g));
+}
+
+OPDEF(where, .type = "Where", .family = "compare", .params = PARAMS({ "condition", P_TENSOR }, { "lhs", P_TENSOR }, { "rhs", P_TENSOR }),
+	.traits = PURE | ELTWISE, .infer = infer_where, .grad = grad_where, .expr = "lhs if condition != 0 else rhs", .flops = 1,
+	.sample = { -2, 2 },
+	.doc = "Elements of `lhs` where the condition is non-zero, else of `rhs`; all three broadcast together, and the choices have one dtype. "
+	       "The condition receives no gradient.",
+	.formula = "y = c ? a : b, da = c ? g : 0, db = c ? 0 : g");

@@ -1,0 +1,113 @@
+/* control.c — ops that run other graphs, and the fused group that passes make.
+ *
+ * Operands follow the callee's inputs (conditional: the condition, then those of both branches); results
+ * follow its outputs, the ones autodiff added included.  How they are differentiated is autodiff's
+ * matter, how they are emitted codegen's: both need more than one op to look at. */
+#include "compiler/ops/grad.h"
+
+#include <inttypes.h>
+
+static int spec_same(Spec a, Spec b) { return a.dtype == b.dtype && shape_eq(a.shape, b.shape); }
+
+/* operands from `first` on fit the inputs of graph g */
+static int check_inputs(Infer *in, const Graph *g, int first, const char *which)
+{
+	Ir *ir = in->b->ir;
+	for (int i = 0; i < g->inputs.n; i++) {
+		const Tensor *want = g->inputs.at[i], *t = infer_tensor(in, first + i);
+		if (!t || spec_same(t->spec, want->spec)) continue;
+		Diag *d = infer_error(in, E0425, "input %d of %sdoes not fit %s", i, which, graph_repr(ir->mem, g));
+		diag_label(ir->ds, d, "%s expected, got %s", spec_str(ir->mem, want->spec.dtype, want->spec.shape), spec_str(ir->mem, t->spec.dtype, t->spec.shape));
+		diag_note(ir->ds, d, want->at, "the graph's input `%s` is from here", want->name);
+		return 0;
+	}
+	return 1;
+}
+
+static int results_of(Infer *in, const Graph *g)
+{
+	in->nout = g->outputs.n;
+	in->many = NEWN(in->b->ir->mem, Spec, g->outputs.n + 1);
+	for (int i = 0; i < g->outputs.n; i++) in->many[i] = g->outputs.at[i]->spec;
+	return 1;
+}
+
+static int infer_call(Infer *in)
+{
+	const Graph *g = in->op->callee[0];
+	return check_inputs(in, g, 0, "the call ") && results_of(in, g);
+}
+
+OPDEF(call, .type = "Call", .family = "control", .params = PARAMS({ "graph", P_GRAPH }, { "inputs", P_TENSORS }), .nout = -2,
+	.traits = CALLS, .infer = infer_call,
+	.doc = "Runs a graph once. Inputs are given by position or as a map from the graph's inputs to tensors, each exactly once, with equal shape and "
+	       "dtype; numbers become constants. They are passed by value, except those marked by reference, which the graph may write. "
+	       "`call_with_info` gives the call site instead of the results.",
+	.formula = "y = graph(inputs), dx = gradient graph(g, …)");
+
+static int infer_repeat(Infer *in)
+{
+	const Graph *g = in->op->callee[0];
+	Ir *ir = in->b->ir;
+	int64_t count = op_attr(in->op, "repeat_count")->i;
+	if (count < 0) return infer_error(in, E0429, "`repeat_count` is negative: %" PRId64, count), 0;
+	if (g->outputs.n > g->inputs.n) return infer_error(in, E0429, "the graph of `repeat` has more outputs than inputs: %d and %d", g->outputs.n, g->inputs.n), 0;
+	for (int i = 0; i < g->outputs.n; i++) {
+		const Tensor *y = g->outputs.at[i], *x = g->inputs.at[i];
+		if (spec_same(x->spec, y->spec)) continue;
+		Diag *d = infer_error(in, E0429, "output %d of the graph of `repeat` does not fit its input %d", i, i);
+		diag_label(ir->ds, d, "%s against %s", spec_str(ir->mem, y->spec.dtype, y->spec.shape), spec_str(ir->mem, x->spec.dtype, x->spec.shape));
+		return 0;
+	}
+	return check_inputs(in, g, 0, "`repeat` ") && results_of(in, g);
+}
+
+OPDEF(repeat, .type = "Loop", .family = "control",
+	.params = PARAMS({ "graph", P_GRAPH }, { "repeat_count", P_INT }, { "inputs", P_TENSORS }), .nout = -2, .traits = CALLS, .infer = infer_repeat,
+	.doc = "Runs a graph `repeat_count` times. The first k inputs carry the k results of one pass to the next; the others are the same every time, "
+	       "or, by reference, keep what the graph writes. A count of 0 returns the initial values.",
+	.formula = "y = graph(graph(… (inputs)))");
+
+static int check_condition(Infer *in)
+{
+	const Tensor *c = infer_tensor(in, 0);
+	if (!c) return infer_error(in, E0430, "`conditional` needs a condition"), 0;
+	if (c->spec.dtype == DT_BOOL && shape_nelems(c->spec.shape) == 1) return 1;
+	Diag *d = infer_error(in, E0430, "the condition of `conditional` must be a bool tensor of one element");
+	diag_label(in->b->ir->ds, d, "got %s", spec_str(in->b->ir->mem, c->spec.dtype, c->spec.shape));
+	return 0;
+}
+
+static int infer_conditional(Infer *in)
+{
+	const Graph *a = in->op->callee[0], *b = in->op->callee[1];
+	Ir *ir = in->b->ir;
+	if (!check_condition(in)) return 0;
+	if (a->outputs.n != b->outputs.n) return infer_error(in, E0430, "branches of `conditional` have %d and %d outputs", a->outputs.n, b->outputs.n), 0;
+	for (int i = 0; i < a->outputs.n; i++) {
+		Spec x = a->outputs.at[i]->spec, y = b->outputs.at[i]->spec;
+		if (spec_same(x, y)) continue;
+		Diag *d = infer_error(in, E0430, "output %d of the branches of `conditional` differs", i);
+		diag_label(ir->ds, d, "%s against %s", spec_str(ir->mem, x.dtype, x.shape), spec_str(ir->mem, y.dtype, y.shape));
+		return 0;
+	}
+	return check_inputs(in, a, 1, "the then branch ") && check_inputs(in, b, 1 + a->inputs.n, "the else branch ") && results_of(in, a);
+}
+
+OPDEF(conditional, .type = "If", .family = "control",
+	.params = PARAMS({ "then_branch", P_GRAPH }, { "else_branch", P_GRAPH }, { "cond", P_TENSOR }, { "inputs", P_TENSORS }), .nout = -2,
+	.traits = CALLS, .infer = infer_conditional,
+	.doc = "Runs one of two graphs, chosen by a bool tensor of one element; only its effects happen. Both return the same number of results with equal "
+	       "shapes and dtypes. Inputs can't be passed by reference.",
+	.formula = "y = cond ? then_branch(…) : else_branch(…)");
+
+/* The pattern knows the results, and passes make them with ir_new_result: nothing is left to infer. */
+static int infer_fused(Infer *in)
+{
+	in->nout = 0;
+	return 1;
+}
+
+OPDEF(fused, .type = "Fused", .family = "control", .params = PARAMS({ "pattern", P_PATTERN }, { "ts", P_TENSORS }), .nout = -2,
+	.traits = INTERNAL | STRIDED | GRAD_ERROR, .infer = infer_fused,
+	.doc = "A group of elementwise ops computed in one loop.", .formula = "y = pattern(t0, t1, …)");

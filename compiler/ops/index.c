@@ -1,0 +1,190 @@
+/* index.c — creating tensors, and reading or adding at computed positions. */
+#include "compiler/ops/grad.h"
+#include "compiler/ops/strided.h"
+
+#include <inttypes.h>
+
+/* --- init --------------------------------------------------------------------------------------------------- */
+
+static int attr_dims(Infer *in, const char *name, Shape *s)
+{
+	const AttrVal *v = op_attr(in->op, name);
+	if (v->ints.n > MAX_RANK) return infer_error(in, E0308, "a tensor has at most %d axes", MAX_RANK), 0;
+	s->rank = v->ints.n;
+	for (int i = 0; i < s->rank; i++) {
+		s->dim[i] = v->ints.at[i];
+		if (s->dim[i] < 0) return infer_error(in, E0308, "axis %d of `%s` has length %" PRId64, i, in->def->name, s->dim[i]), 0;
+	}
+	return 1;
+}
+
+static int infer_init(Infer *in)
+{
+	static const char *const types[] = { "zero", "undef", 0 };
+	in->out[0].dtype = (DType)op_attr(in->op, "dtype")->i;
+	in->out[0].has_meta = op_attr(in->op, "meta_shape")->set;
+	return infer_word(in, "init_type", types) >= 0 && attr_dims(in, "shape", &in->out[0].shape) && attr_dims(in, "meta_shape", &in->out[0].meta);
+}
+
+/* undefined contents are zeros too: a program that reads them by mistake stays deterministic */
+static void emit_init(Emit *e, const Op *op) { emit_zero(e, op, 0); }
+
+OPDEF(init, .type = "Init", .family = "index",
+	.params = PARAMS({ "shape", P_SHAPE }, { "dtype", P_DTYPE }, { "name", P_HINT, OPTIONAL }, { "init_type", P_STR, OPTIONAL, STR_DEFAULT("zero") },
+		{ "meta_shape", P_SHAPE, OPTIONAL }),
+	.traits = NO_GRAD, .infer = infer_init, .emit = emit_init,
+	.doc = "A new tensor: of zeros, or with `init_type = \"undef\"` of contents that must be written before they are read.",
+	.formula = "y = 0");
+
+/* --- random-access reading ------------------------------------------------------------------------------------ */
+
+static int infer_gather(Infer *in)
+{
+	Spec x = infer_in(in, 0), idx = infer_in(in, 1);
+	DType t = idx.dtype;
+	Shape *y = &in->out[0].shape;
+	int axis;
+	if (t != DT_I32 && t != DT_U32 && t != DT_I64) {
+		Diag *d = infer_error(in, E0304, "indices of `%s` must be i32, u32 or i64", in->def->name);
+		diag_label(in->b->ir->ds, d, "got %s", dtype_info[t].name);
+		return 0;
+	}
+	if (!infer_axis(in, op_attr(in->op, "axis")->i, x.shape.rank, &axis)) return 0;
+	if (x.shape.rank - 1 + idx.shape.rank > MAX_RANK) {
+		infer_error(in, E0313, "the result of `%s` would have more than %d axes", in->def->name, MAX_RANK);
+		return 0;
+	}
+	in->out[0].dtype = x.dtype;
+	for (int i = 0; i < axis; i++) y->dim[y->rank++] = x.shape.dim[i];
+	for (int i = 0; i < idx.shape.rank; i++) y->dim[y->rank++] = idx.shape.dim[i];
+	for (int i = axis + 1; i < x.shape.rank; i++) y->dim[y->rank++] = x.shape.dim[i];
+	infer_set_int(in, "axis", axis);
+	return 1;
+}
+
+static void grad_gather(Grad *gr, Op *op)
+{
+	Shape s = op->in.at[0]->spec.shape;
+	Tensor *in[] = { grad_of(gr, op, 0), grad_fwd(gr, op->in.at[1]) };
+	AttrVal *v = b_attrs(&gr->b, OP_scatter_add, "shape", attr_ints(gr->b.ir->mem, s.dim, s.rank), "axis", *op_attr(op, "axis"), NULL);
+	grad_add(gr, op, 0, ir_op(&gr->b, OP_scatter_add, in, 2, v, 0)->out.at[0]);
+}
+
+static void emit_gather(Emit *e, const Op *op)
+{
+	const Spec *idx = &op->in.at[1]->spec;
+	const char *d = emit_axis(e, op->in.at[0], (int)op_attr(op, "axis")->i);
+	emit_rt(e, op, "gather(ln, &%s, %d, %" PRId64 ", %d, %s, %s, %s)", d, idx->dtype, shape_nelems(idx->shape),
+	        (int)op_attr(op, "zero_OOR")->i, emit_in(e, op, 0), emit_in(e, op, 1), emit_out(e, op, 0));
+}
+
+#define GATHER .family = "index", .traits = PURE, .infer = infer_gather, .grad = grad_gather, .emit = emit_gather, .sample = { -2, 2 }, \
+	.params = PARAMS({ "t", P_TENSOR }, { "indices", P_TENSOR }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }, \
+		{ "available_memory_proportion", P_HINT, OPTIONAL }, { "zero_OOR", P_BOOL, OPTIONAL, INT_DEFAULT(0) })
+#define GATHER_DOC "Slices of the tensor at the given positions of an axis, which the axes of `indices` replace (a scalar index drops it). " \
+	"Indices are i32, u32 or i64 and never wrap: one outside the axis, negative ones included, is a run-time error, or gives zeros with `zero_OOR`. " \
+	"The gradient adds up where an index occurs more than once; indices receive none."
+#define GATHER_FORMULA "y[a, i, b] = x[a, indices[i], b], dx[a, indices[i], b] += g[a, i, b]"
+
+OPDEF(gather, .type = "Gather", GATHER, .doc = GATHER_DOC, .formula = GATHER_FORMULA);
+OPDEF(tied_gather, .type = "TiedGather", GATHER, .doc = GATHER_DOC " `tied_gather` says that the tensor is a matmul's weight too; values are the same.",
+	.formula = GATHER_FORMULA);
+
+/* --- adding at positions (the gradient of gather) ---------------------------------------------------------------- */
+
+static int infer_scatter_add(Infer *in)
+{
+	int axis;
+	in->out[0].dtype = infer_in(in, 0).dtype;
+	if (!attr_dims(in, "shape", &in->out[0].shape)) return 0;
+	return infer_axis(in, op_attr(in->op, "axis")->i, in->out[0].shape.rank, &axis);
+}
+
+static void grad_scatter_add(Grad *gr, Op *op)
+{
+	Tensor *in[] = { grad_of(gr, op, 0), grad_fwd(gr, op->in.at[1]) };
+	AttrVal *v = b_attrs(&gr->b, OP_gather, "axis", *op_attr(op, "axis"), "zero_OOR", attr_int(1), NULL);
+	grad_add(gr, op, 0, ir_op(&gr->b, OP_gather, in, 2, v, 0)->out.at[0]);
+}
+
+static void emit_scatter_add(Emit *e, const Op *op)
+{
+	const Spec *idx = &op->in.at[1]->spec;
+	const char *d = emit_axis(e, op->out.at[0], (int)op_attr(op, "axis")->i);
+	emit_zero(e, op, 0);
+	emit_rt(e, op, "scatter_add(ln, &%s, %d, %" PRId64 ", %s, %s, %s)", d, idx->dtype, shape_nelems(idx->shape),
+	        emit_in(e, op, 0), emit_in(e, op, 1), emit_out(e, op, 0));
+}
+
+OPDEF(scatter_add, .type = "ScatterAdd", .family = "index",
+	.params = PARAMS({ "g", P_TENSOR }, { "indices", P_TENSOR }, { "shape", P_SHAPE }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }),
+	.traits = PURE | INTERNAL, .infer = infer_scatter_add, .grad = grad_scatter_add, .emit = emit_scatter_add, .sample = { -2, 2 },
+	.doc = "Zeros of `shape` to which slices of g are added at positions of an axis; positions outside are left out.",
+	.formula = "y[a, indices[i], b] += g[a, i, b]");
+
+/* --- onehot -------------------------------------------------------------------------------------------------------- */
+
+/* given as a number, or as a constant tensor whose value is known now; -1 if neither */
+static int64_t class_count(Infer *in)
+{
+	const Tensor *t = infer_tensor(in, 1);
+	const AttrVal *v = op_attr(in->op, "num_classes");
+	if (!t) return v->set && v->f == (double)(int64_t)v->f ? (int64_t)v->f : -1;
+	if (t->kind != T_CONSTANT || !t->data || shape_nelems(t->spec.shape) != 1 || !dtype_is_int(t->spec.dtype)) return -1;
+	return rt_get_int(t->spec.dtype, host_bytes(in->b->ir->mem, t->data, in->b->ir->seed), 0);
+}
+
+static int infer_onehot(Infer *in)
+{
+	Spec x = infer_in(in, 0), values = infer_in(in, 2);
+	int64_t n = class_count(in);
+	int axis;
+	if (!infer_need_int(in, 0)) return 0;
+	if (n < 1) return infer_error(in, E0310, "`num_classes` of `onehot` must be a positive int or a constant scalar"), 0;
+	if (values.shape.rank != 1 || values.shape.dim[0] != 2) return infer_error(in, E0311, "`values` of `onehot` must have two elements: off and on"), 0;
+	if (x.shape.rank == MAX_RANK) return infer_error(in, E0313, "the result of `onehot` would have more than %d axes", MAX_RANK), 0;
+	if (!infer_axis(in, op_attr(in->op, "axis")->i, x.shape.rank + 1, &axis)) return 0;
+	in->out[0] = (Spec){ .dtype = values.dtype, .shape = { .rank = x.shape.rank + 1 } };
+	for (int i = 0; i <= x.shape.rank; i++) in->out[0].shape.dim[i] = i < axis ? x.shape.dim[i] : i == axis ? n : x.shape.dim[i - 1];
+	infer_set_int(in, "axis", axis);
+	return 1;
+}
+
+/* where(t == [0 … n-1], on, off) */
+static int lower_onehot(Build *b, Op *op, Tensor **out)
+{
+	Tensor *t = op->in.at[0], *values = op->in.at[2];
+	int axis = (int)op_attr(op, "axis")->i;
+	Shape s = op->out.at[0]->spec.shape, at = s, along = { .rank = s.rank };
+	HostArray *h = host_new(b->ir->mem, DT_I64, (Shape){ .rank = 1, .dim = { s.dim[axis] } });
+	h->init = (RtInit){ .kind = INIT_ARANGE, .a = 0, .b = 1 };
+	for (int i = 0; i < s.rank; i++) along.dim[i] = i == axis ? s.dim[i] : 1;
+	at.dim[axis] = 1;
+	Tensor *hit = b_op2(b, OP_equal, b_cast(b, b_reshape(b, t, at), DT_I64), b_reshape(b, ir_constant(b, h, 0), along));
+	Tensor *off = b_reshape(b, b_slice(b, values, 0, 0, 1), (Shape){ .rank = 0 });
+	Tensor *on = b_reshape(b, b_slice(b, values, 0, 1, 2), (Shape){ .rank = 0 });
+	out[0] = b_op3(b, OP_where, hit, on, off);
+	return 1;
+}
+
+/* [sum of g where off, sum of g where on]: with h the same onehot of 0 and 1, on = sum(g h), off = sum(g) - on */
+static void grad_onehot(Grad *gr, Op *op)
+{
+	Build *b = &gr->b;
+	Tensor *g = grad_of(gr, op, 0);
+	Shape one = { .rank = 1, .dim = { 1 } };
+	unsigned all = (1u << g->spec.shape.rank) - 1;
+	if (!grad_wanted(gr, op, 2)) return;
+	Tensor *zero_one[] = { b_reshape(b, b_like(b, g, 0), one), b_reshape(b, b_like(b, g, 1), one) };
+	Tensor *in[] = { grad_fwd(gr, op->in.at[0]), op->in.at[1] ? grad_fwd(gr, op->in.at[1]) : 0, b_concat(b, zero_one, 2, 0) };
+	Tensor *h = ir_op(b, OP_onehot, in, 3, op->attr, 0)->out.at[0];
+	Tensor *on = b_sum(b, b_op2(b, OP_mul, g, h), all, 0), *off = b_op2(b, OP_sub, b_sum(b, g, all, 0), on);
+	grad_add(gr, op, 2, b_concat(b, (Tensor *[]){ b_reshape(b, off, one), b_reshape(b, on, one) }, 2, 0));
+}
+
+OPDEF(onehot, .type = "OneHot", .family = "index",
+	.params = PARAMS({ "t", P_TENSOR }, { "num_classes", P_SCALAR }, { "values", P_TENSOR }, { "axis", P_INT }),
+	.traits = PURE, .infer = infer_onehot, .lower = lower_onehot, .grad = grad_onehot, .sample = { -2, 2 },
+	.doc = "A new axis of length `num_classes` (an int or a constant scalar) holding values[1] at the index and values[0] elsewhere; an index outside "
+	       "[0, num_classes), negative ones included, is nowhere. Only `values` receives a gradient.",
+	.formula = "y[a, k, b] = values[t[a, b] = k]");
