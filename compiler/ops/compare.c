@@ -62,8 +62,14 @@ static int infer_where(Infer *in)
 		return 0;
 	}
 	in->out[0].dtype = a.dtype;
-	/* a condition of another kind becomes a truth value first, or it would decide the precision of the choices */
-	if (c.dtype != DT_BOOL) ir_set_input(in->op, 0, b_cast(in->b, in->op->in.at[0], DT_BOOL));
+	return 1;
+}
+
+/* a condition of another kind becomes a truth value first, or it would decide the class the choices are handled in */
+static int lower_where(Build *b, Op *op, Tensor **out)
+{
+	if (op->in.at[0]->spec.dtype == DT_BOOL) return 0;
+	out[0] = b_op3(b, OP_where, b_cast(b, op->in.at[0], DT_BOOL), op->in.at[1], op->in.at[2]);
 	return 1;
 }
 
@@ -77,7 +83,7 @@ static void grad_where(Grad *gr, Op *op)
 }
 
 OPDEF(where, .type = "Where", .family = "compare", .params = PARAMS({ "condition", P_TENSOR }, { "lhs", P_TENSOR }, { "rhs", P_TENSOR }),
-	.traits = PURE | ELTWISE, .infer = infer_where, .grad = grad_where, .expr = "lhs if condition != 0 else rhs", .flops = 1,
+	.traits = PURE | ELTWISE, .infer = infer_where, .lower = lower_where, .grad = grad_where, .expr = "lhs if condition != 0 else rhs", .flops = 1,
 	.sample = { -2, 2 },
 	.doc = "Elements of `lhs` where the condition is non-zero, else of `rhs`; all three broadcast together, and the choices have one dtype. "
 	       "The condition receives no gradient.",

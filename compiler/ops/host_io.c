@@ -32,7 +32,7 @@ static void emit_host_load(Emit *e, const Op *op)
 
 OPDEF(host_load, .type = "HostLoad", .family = "host_io",
 	.params = PARAMS({ "h2d_stream", P_STREAM }, { "init", P_OPT_TENSOR, OPTIONAL }, { "name", P_HINT, OPTIONAL }),
-	.traits = EFFECT | NO_GRAD, .infer = infer_host_load, .emit = emit_host_load,
+	.traits = EFFECT | NO_GRAD, .out_name = "%s_hostload", .infer = infer_host_load, .emit = emit_host_load,
 	.doc = "The next entry of a stream from the host; each execution takes one.", .formula = "y = next(h2d_stream)");
 
 static int infer_host_store(Infer *in)
