@@ -352,6 +352,6 @@ static int yyreport_syntax_error(const yypcontext_t *cx, Parse *p)
 	yysymbol_kind_t k[YYNTOKENS];
 	int n = yypcontext_expected_tokens(cx, k, YYNTOKENS);
 	Buf b = buf_new(p->mem);
-	syntax_error(p, expected(k, n, &b), n == 1 && k[0] == YYSYMBOL_ELSE);
+	syntax_error(p, expected(k, n, &b), has(k, n, YYSYMBOL_ELSE) && has(k, n, YYSYMBOL_OR));
 	return 0;
 }

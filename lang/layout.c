@@ -51,15 +51,21 @@ int layout_wants_more(int kind)
 	return 0;
 }
 
-/* does the next line that holds anything start with `.name`? */
-static int point_follows(const Parse *p)
+static int starts_name(char c) { return ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_'; }
+
+/* Does the next line that holds anything start with `.name`?  Then no newline up to it counts; the place is
+ * remembered, so that many empty lines are not looked through again and again. */
+static int point_follows(Parse *p)
 {
+	if (p->pos <= p->goes_on_at) return 1;
 	const char *s = p->text->text + p->pos;
 	for (;; s++) {
 		if (*s == '#') while (*s && *s != '\n') s++;
 		if (*s != ' ' && *s != '\t' && *s != '\r' && *s != '\n') break;
 	}
-	return s[0] == '.' && ((s[1] | 32) >= 'a' || s[1] == '_') && (s[1] | 32) <= 'z';
+	if (s[0] != '.' || !starts_name(s[1])) return 0;
+	p->goes_on_at = (uint32_t)(s - p->text->text);
+	return 1;
 }
 
 static int in_interpolation(const Parse *p)
@@ -133,7 +139,7 @@ static int closes_block(const Parse *p)
 	return i >= 0 && p->open.at[i].block;
 }
 
-static int newline_counts(const Parse *p)
+static int newline_counts(Parse *p)
 {
 	int last = p->last.kind;
 	if (!in_block(p) || last == T_NL || last == T_START_FILE || last == T_START_EXPR || last == '{') return 0;
@@ -148,7 +154,7 @@ static void raw_token(Parse *p, Token *t)
 		return;
 	}
 	lex_next(p, t);
-	if (t->kind == T_NL && in_interpolation(p)) {
+	if ((t->kind == T_NL || t->kind == 0) && in_interpolation(p)) {
 		hold(p, t);
 		layout_broken_string(p);
 		t->kind = T_BAD;
@@ -165,9 +171,27 @@ void layout_raw(Parse *p, Token *t)
 /* the statement before the end of its block, or of the file, gets its newline here */
 static int needs_newline(const Parse *p, const Token *t)
 {
-	if (p->last.kind == T_NL || p->last.kind == T_START_FILE || p->last.kind == T_START_EXPR) return 0;
-	if (t->kind == '}') return closes_block(p) && p->last.kind != '{';
+	int last = p->last.kind;
+	if (last == T_NL || last == T_START_FILE || last == T_START_EXPR || last == '{') return 0;
+	if (t->kind == '}') return closes_block(p);
 	return t->kind == 0 && in_block(p);
+}
+
+/* `module M` at the left margin: a block that is still open was left open by mistake, and is closed here */
+static int begins_declaration(const Parse *p, const Token *t)
+{
+	static const int heads[] = { T_MODULE, T_PROGRAM, T_TASK, T_DEVICE, T_KERNEL };
+	const char *s = p->text->text;
+	if (t->at.lo > 0 && s[t->at.lo - 1] != '\n') return 0;
+	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+		if (t->kind == heads[i]) return s[t->at.hi] == ' ' && starts_name(s[t->at.hi + 1]);
+	return 0;
+}
+
+static int closes_early(const Parse *p, const Token *t)
+{
+	if (p->closing && p->last.kind == '}') return 1;
+	return in_block(p) && p->open.n && begins_declaration(p, t);
 }
 
 static void next_token(Parse *p, Token *t)
@@ -178,10 +202,16 @@ static void next_token(Parse *p, Token *t)
 		if (newline_counts(p)) break;
 		p->fresh = 1;
 	}
-	if (t->kind == 0) t->at.lo = t->at.hi = p->last.at.hi;
+	if (t->kind == 0) t->at.lo = t->at.hi = p->last.kind == T_NL ? p->last.at.lo : p->last.at.hi;
 	if (needs_newline(p, t)) {
 		hold(p, t);
 		t->kind = T_NL;
+	} else if (closes_early(p, t)) {
+		if (!p->closing++) syntax_missing(p, layout_innermost(p), t);
+		hold(p, t);
+		t->kind = p->last.kind == T_NL ? '}' : T_NL;
+	} else {
+		p->closing = 0;
 	}
 	t->first = p->fresh || p->last.kind == T_NL;
 	p->fresh = 0;
@@ -190,7 +220,8 @@ static void next_token(Parse *p, Token *t)
 	p->last = *t;
 }
 
-void layout_forget(Parse *p)
+/* Drops the ( and [ that the innermost block holds open, and with `dicts` its other braces too. */
+static void forget(Parse *p, int dicts)
 {
 	int base = p->open.n;
 	while (base > 0 && !p->open.at[base - 1].block) base--;
@@ -198,26 +229,56 @@ void layout_forget(Parse *p)
 	p->forgot = 0;
 	for (int i = base; i < p->open.n; i++) {
 		if (p->open.at[i].kind == '(' || p->open.at[i].kind == '[') p->forgot++;
-		else p->open.at[kept++] = p->open.at[i];
+		else if (p->open.at[i].kind == '"' || !dicts) p->open.at[kept++] = p->open.at[i];
 	}
 	p->open.n = kept;
 }
 
-/* Skip to the end of the statement.  If the error stands at the start of a line inside a bracket that
- * was forgotten, the statement ended before it. */
+void layout_forget(Parse *p)
+{
+	forget(p, 0);
+}
+
+/* at the start of a line: a keyword of statements, or `name =` */
+static int starts_statement(const Parse *p, const Token *t)
+{
+	switch (t->kind) {
+	case T_IF: case T_FOR: case T_WHILE: case T_WITH: case T_RETURN: case T_ASSERT: case T_BREAK: case T_CONTINUE: case T_BUILD:
+		return t->first;
+	case T_NAME: {
+		const char *s = p->text->text + t->at.hi;
+		while (*s == ' ' || *s == '\t') s++;
+		return t->first && s[0] == '=' && s[1] != '=';
+	}
+	}
+	return 0;
+}
+
+/* the error stands on a new line, and what was open there is forgotten: the statement ended before it */
+static int ended_before(const Parse *p, const Token *bad, int statement)
+{
+	if (!bad->first || !in_block(p) || bad->kind == T_BAD || bad->kind == '(' || bad->kind == '[') return 0;
+	return statement || p->forgot;
+}
+
+/* Skip to the end of the statement.  What the scanner would say on the way is no news. */
 static void skip_statement(Parse *p, Token *t)
 {
 	Token bad = p->last;
+	Diags *ds = p->ds, unseen = { .mem = p->mem, .srcs = ds->srcs };
+	int statement = starts_statement(p, &bad);
 	p->recover = 0;
-	layout_forget(p);
-	if (bad.first && p->forgot && in_block(p) && bad.kind != T_BAD && bad.kind != '(' && bad.kind != '[') {
+	forget(p, statement);
+	if (ended_before(p, &bad, statement && p->prev.kind != T_NL)) {
 		hold(p, &bad);
 		*t = bad;
 		t->kind = T_NL;
 		p->last = *t;
 		return;
 	}
+	p->ds = &unseen;
 	do next_token(p, t); while (t->kind != T_NL && t->kind != 0);
+	p->ds = ds;
 }
 
 int tree_lex(Value *v, Span *at, Parse *p)

@@ -40,10 +40,12 @@ typedef struct Parse {
 	Buf str;               /* its text so far */
 	VEC(Bracket) open;
 	Token last, prev;      /* the latest tokens the grammar got */
+	uint32_t goes_on_at;   /* newlines before it do not count: a line there starts with a point */
 	Token held;            /* taken back: comes next */
 	int has_held, fresh;   /* fresh: a newline was passed over since `last` */
 	int recover;           /* the grammar is in error: skip to the end of the statement */
 	int forgot;            /* brackets dropped while recovering, whose closers are no news */
+	int closing;           /* putting the `}` that are missing before a declaration */
 	int stopped;           /* gave up: only the end follows, nothing more is said */
 	int too_deep;
 	AstList decls;         /* what became of the file */
@@ -67,7 +69,8 @@ void layout_raw(Parse *p, Token *t);               /* for format.c: every token 
 void parse_stop(Parse *p);
 
 /* syntax.c */
-void syntax_error(Parse *p, const char *expected, int only_else);
+void syntax_error(Parse *p, const char *expected, int in_cond);
+void syntax_missing(Parse *p, const Bracket *open, const Token *t);
 void syntax_too_deep(Parse *p, Span at);
 
 /* tree.c: all take their children over, and cut where the tree gets too deep */

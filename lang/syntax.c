@@ -11,7 +11,7 @@
 typedef struct Wrong {
 	Token t, before;               /* what was not expected, and the token before it */
 	const char *expected;          /* may be NULL: too much to list */
-	int only_else;
+	int in_cond;                   /* between the `if` and the `else` of an expression */
 	const Bracket *open;           /* innermost open bracket */
 } Wrong;
 
@@ -44,14 +44,34 @@ static const char *token_text(const Parse *p, const Token *t)
 
 static int is_closer(int kind) { return kind == ')' || kind == ']' || kind == '}' || kind == T_RERP; }
 
-static int starts_line_or_ends(const Token *t)
+static int line_of(const Parse *p, uint32_t at)
 {
-	return t->first || t->kind == T_NL || t->kind == 0;
+	int line, col;
+	source_locate(p->text, at, &line, &col);
+	return line;
+}
+
+/* The token begins a line, or ends a file or block; or `if x {` was read as the `if` of an expression
+ * that began on an earlier line. */
+static int line_should_have_ended(const Parse *p, const Wrong *w)
+{
+	if (w->t.first || w->t.kind == T_NL || w->t.kind == 0) return 1;
+	return w->in_cond && w->t.kind == '{' && line_of(p, w->open->at) < line_of(p, w->t.at.lo);
 }
 
 static char closer_of(const Bracket *b) { return b->kind == '(' ? ')' : b->kind == '[' ? ']' : '}'; }
 
 static Span one_byte(const Parse *p, uint32_t at) { return (Span){ p->src, at, at + 1 }; }
+
+void syntax_missing(Parse *p, const Bracket *b, const Token *t)
+{
+	int at_end = t->kind == 0 || (t->kind == T_NL && t->at.lo == t->at.hi);
+	Diag *d = diag(p->ds, E0006, t->at, "missing `%c`", closer_of(b));
+	if (at_end) diag_label(p->ds, d, "the file ends here");
+	else if (t->first && t->kind != T_NL && !b->block && !is_closer(t->kind)) diag_label(p->ds, d, "expected `,` or `%c` before this", closer_of(b));
+	else diag_label(p->ds, d, "expected `%c` before this", closer_of(b));
+	diag_note(p->ds, d, one_byte(p, b->at), "this `%c` is not closed", b->kind);
+}
 
 /* `(`, `[` or `{` left open: told by the end of the file or block, a closer of another kind, or a line
  * that begins where `)` should have been */
@@ -59,13 +79,9 @@ static int missing_closer(Parse *p, const Wrong *w)
 {
 	const Bracket *b = w->open;
 	if (!b || b->kind == '"') return 0;
-	if (b->block ? w->t.kind != 0 : !(starts_line_or_ends(&w->t) || is_closer(w->t.kind))) return 0;
+	if (b->block ? w->t.kind != 0 : !(line_should_have_ended(p, w) || is_closer(w->t.kind))) return 0;
 	if (!b->block && w->t.kind == closer_of(b)) return 0;
-	int at_end = w->t.kind == 0 || (w->t.kind == T_NL && w->t.at.lo == w->t.at.hi);
-	Diag *d = diag(p->ds, E0006, w->t.at, "missing `%c`", closer_of(b));
-	if (at_end) diag_label(p->ds, d, "the file ends here");
-	else diag_label(p->ds, d, "expected `%c` before this", closer_of(b));
-	diag_note(p->ds, d, one_byte(p, b->at), "this `%c` is not closed", b->kind);
+	syntax_missing(p, b, &w->t);
 	return 1;
 }
 
@@ -157,7 +173,7 @@ static int late_else(Parse *p, const Wrong *w)
 
 static int missing_else(Parse *p, const Wrong *w)
 {
-	if (!w->only_else) return 0;
+	if (!w->in_cond) return 0;
 	Diag *d = diag(p->ds, E0001, w->t.at, "unexpected %s in a conditional expression", token_text(p, &w->t));
 	diag_label(p->ds, d, "expected `else`");
 	diag_help(p->ds, d, (Span){0}, "both values are given: `x if c else y`");
@@ -179,7 +195,7 @@ static int misplaced_word(Parse *p, const Wrong *w)
 	case T_BUILD: case T_BUILD_GRAD: help = "this name is reserved for the function of a module: `module M() { build(x) { … } }`"; break;
 	case T_USE: help = "`use` stands at the top level of a file"; break;
 	case T_IF: case T_FOR: case T_WHILE: case T_WITH: case T_RETURN: case T_BREAK: case T_CONTINUE: case T_ASSERT:
-		if (!w->t.first && w->before.kind != T_NL) help = "a statement starts on a line of its own";
+		if (layout_ends_value(w->before.kind) && !(w->open && !w->open->block)) help = "a statement starts on a line of its own";
 		break;
 	case T_FN: case T_AS: case T_IN: case T_IS: case T_NONE: case T_TRUE: case T_FALSE:
 		if (w->expected && !strncmp(w->expected, "a name", 6)) help = "this word is reserved; choose another name";
@@ -208,18 +224,13 @@ static int empty_interpolation(Parse *p, const Wrong *w)
 	return 1;
 }
 
-static int declaration_in_block(Parse *p, const Wrong *w)
+static int missing_params(Parse *p, const Wrong *w)
 {
-	static const int heads[] = { T_MODULE, T_PROGRAM, T_TASK, T_DEVICE, T_KERNEL };
-	if (w->t.kind != T_NAME || !w->open || !w->open->block || !w->before.first) return 0;
-	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
-		if (w->before.kind != heads[i]) continue;
-		Diag *d = diag(p->ds, E0001, w->before.at, "%s inside a block", token_text(p, &w->before));
-		diag_label(p->ds, d, "declarations stand at the top level of a file");
-		diag_note(p->ds, d, one_byte(p, w->open->at), "is the `}` of this block missing?");
-		return 1;
-	}
-	return 0;
+	if (w->t.kind != '{' || !w->expected || strcmp(w->expected, "`(`") != 0) return 0;
+	Diag *d = diag(p->ds, E0001, w->t.at, "unexpected `{`");
+	diag_label(p->ds, d, "expected `(`");
+	diag_help(p->ds, d, (Span){0}, "parameters are listed even if there are none: `()`");
+	return 1;
 }
 
 static int unexpected(Parse *p, const Wrong *w)
@@ -233,14 +244,16 @@ static int unexpected(Parse *p, const Wrong *w)
 
 static int (*const explain[])(Parse *, const Wrong *) = {
 	forgotten_closer, foreign_word, late_else, colon_block, empty_interpolation, missing_closer, stray_closer,
-	missing_else, second_equals, two_strings, declaration_in_block, misplaced_word, unexpected,
+	missing_else, second_equals, two_strings, misplaced_word, missing_params, unexpected,
 };
 
 /* Called by the grammar; p->last is the token it could not use.  What the scanner has already reported
  * is not reported again. */
-void syntax_error(Parse *p, const char *expected, int only_else)
+void syntax_error(Parse *p, const char *expected, int in_cond)
 {
-	Wrong w = { p->last, p->prev, expected, only_else, layout_innermost(p) };
+	const Bracket *open = layout_innermost(p);
+	if (open && open->at == p->last.at.lo) open = p->open.n > 1 ? open - 1 : NULL;      /* the token itself */
+	Wrong w = { p->last, p->prev, expected, in_cond, open };
 	if (!p->stopped && w.t.kind != T_BAD)
 		for (size_t i = 0; !explain[i](p, &w); i++) ;
 	if (w.t.kind == T_NL) layout_forget(p);

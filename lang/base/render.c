@@ -53,7 +53,7 @@ static void put_safe(Buf *out, const char *s, int n, const char *keep)
 {
 	for (int i = 0; i < n;) {
 		int k = utf8_len(s + i, n - i);
-		int bad = k == 0 || (k == 1 && ((unsigned char)s[i] < 0x20 || s[i] == 0x7f) && !strchr(keep, s[i]));
+		int bad = k == 0 || (k == 1 && ((unsigned char)s[i] < 0x20 || s[i] == 0x7f) && (!s[i] || !strchr(keep, s[i])));
 		if (bad || (k > 1 && unsafe_utf8(s + i, k))) buf_putc(out, '?');
 		else buf_put(out, s + i, (size_t)k);
 		i += k ? k : 1;
