@@ -216,6 +216,7 @@ int rt_session_run(RtSession *s, const RtBind *binds, int n, RtErr *e)
 }
 
 uint64_t rt_session_runs(const RtSession *s) { return s->runs; }
+int rt_session_threads(const RtSession *s) { return rt_pool_threads(s->pool); }
 void     rt_session_set_runs(RtSession *s, uint64_t runs) { s->runs = runs; }
 
 /* --- variables ------------------------------------------------------------------------------------------------ */
