@@ -77,7 +77,7 @@ $(BUILD)/o/gen/%.o: $(BUILD)/gen/%.c
 	$(CC) $(ALLCFLAGS) -Wno-unused-function -c -o $@ $<
 $(LIB_SRC:%.c=$(BUILD)/o/%.o): | $(GEN_SRC)        # for the generated headers
 $(BUILD)/o/runtime/kernels/%.o: KFLAGS := $(if $(SAN),,-O3) -fno-math-errno -fno-trapping-math
-$(BUILD)/o/runtime/rng.o: KFLAGS := $(if $(SAN),,-O3) -fno-math-errno -fno-trapping-math
+$(BUILD)/o/runtime/rng.o $(BUILD)/o/runtime/formats/digits.o: KFLAGS := $(if $(SAN),,-O3) -fno-math-errno -fno-trapping-math
 
 $(BUILD)/gen/lang/grammar.c: lang/grammar.y
 	@mkdir -p $(@D)
