@@ -1,0 +1,73 @@
+/* ad.h — what the files of autodiff share.
+ *
+ * One Run serves one request and all graphs called on the way; one Autodiff is one graph being
+ * differentiated.  ad_reach.c finds where gradients can go, autodiff.c walks the ops backwards,
+ * ad_fwd.c brings forward tensors into the gradient graph, ad_calls.c handles call, repeat and
+ * conditional. */
+#ifndef COMPILER_TRANSFORMS_AD_H
+#define COMPILER_TRANSFORMS_AD_H
+
+#include "compiler/ops/grad.h"
+#include "compiler/transforms/autodiff.h"
+
+/* Where gradients can flow in one graph, whatever is required: independent of callers. */
+typedef struct Reach {
+	Map leads;                   /* Tensor * → itself: a provided gradient arrives here */
+	Map refuses;                 /* Tensor * → Op *: it arrives only past this op, which has no gradient */
+	VEC(Tensor *) provided;
+} Reach;
+
+typedef struct Run {
+	Build *at;                   /* the request's place and context */
+	Arena *mem;
+	const AutodiffOptions *o;
+	Map reach;                   /* Graph * → Reach *, of callees */
+	Map done;                    /* Graph * → GradInfo *, differentiated in this run */
+	Map effect;                  /* const Graph * → does running it have effects */
+} Run;
+
+/* what is known of one forward tensor */
+typedef struct Fwd {
+	int wanted;                  /* leads on to a required gradient */
+	int provided;                /* a gradient of it is an input */
+	VEC(Tensor *) parts;         /* contributions so far */
+	Tensor *sum;                 /* their sum, once asked for */
+	Tensor *seen;                /* its value in the gradient graph */
+} Fwd;
+
+typedef struct Autodiff {
+	Run *run;
+	Arena *mem;
+	Graph *fwd;
+	Reach *reach;
+	GradInfo *gi;
+	Map state;                   /* Tensor * → Fwd * */
+	VEC(Tensor *) required;
+	int nprovided;               /* first inputs of the gradient graph */
+	int lenient;                 /* a callee: every gradient that can be had, no complaint about others */
+	int recompute;               /* interior tensors are computed again instead of becoming outputs (R239) */
+	int failed;
+} Autodiff;
+
+Fwd      *ad_state(Autodiff *ad, Tensor *t);
+Build     ad_build(Autodiff *ad, const Op *op);              /* in the gradient graph, at the op's place */
+GradInfo *ad_graph(Run *run, Graph *fwd, Reach *reach, Tensor *const *required, int nrequired, int lenient);
+int       ad_checks(Run *run, Graph *fwd);                   /* R225, R231: 0 after a diagnostic */
+
+/* ad_reach.c */
+Reach *ad_reach(Run *run, Graph *fwd, Tensor *const *provided, int n);
+Reach *ad_reach_callee(Run *run, Graph *callee);             /* with its used outputs provided; remembered */
+Op    *ad_refusal(const Reach *r, const Tensor *t);
+int    ad_passes(const Op *op);                              /* do gradients go through this op at all */
+
+/* ad_fwd.c */
+Tensor *ad_value(Autodiff *ad, Build *b, Tensor *t);         /* poison and ad->failed after a diagnostic */
+int     ad_has_effect(Run *run, const Op *op);               /* itself, or what it calls */
+void    ad_stitch(Autodiff *ad);                             /* add the outputs that turned out to be needed */
+void    ad_prune(Autodiff *ad);                              /* drop what no output of the gradient graph needs (R246) */
+
+/* ad_calls.c */
+int  ad_callees(Autodiff *ad);                               /* differentiate what is called on the way first; 0 after a diagnostic */
+void ad_call_grad(Grad *gr, Op *op);
+
+#endif

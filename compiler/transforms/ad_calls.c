@@ -1,0 +1,290 @@
+/* ad_calls.c — gradients of call, repeat and conditional.
+ *
+ * call         a call of the callee's gradient graph, which is built once and shared by all sites (R192)
+ * conditional  a conditional on the same predicate; each branch calls its gradient graph and gives zeros
+ *              for the other branch's inputs, paired by position (R195)
+ * repeat       the states between iterations are computed again by calling the body, then the body's
+ *              gradient graph is called once per iteration from the last to the first.  Gradients of the
+ *              carried inputs travel along; those of the others add up. */
+#include "compiler/transforms/ad.h"
+
+enum { MAX_UNROLL = 4096 };
+
+static int refuse_callee(Run *run, const Graph *callee, const Op *site)
+{
+	Diags *ds = callee->ir->ds;
+	Diag *d = diag(ds, E0506, site->at, "graph `%s` is marked as unsafe to autodiff", callee->id);
+
+	diag_label(ds, d, "its module writes its gradient by hand");
+	diag_note(ds, d, run->at->at, "the graph that calls it is differentiated here");
+	diag_help(ds, d, (Span){ 0 }, "give the callee's gradient information in `called_graphs_grad_info`");
+	return 0;
+}
+
+static GradInfo *info_of(Run *run, Graph *callee)
+{
+	GradInfo *gi = run->o->called ? map_get(run->o->called, callee) : NULL;
+
+	return gi ? gi : map_get(&run->done, callee);
+}
+
+/* differentiate one callee, asking for all that can be had (R252) */
+static int need(Run *run, Graph *callee, const Op *site)
+{
+	VEC(Tensor *) required = { 0 };
+	Reach *r;
+
+	if (info_of(run, callee)) return 1;
+	if (callee->not_differentiable) return refuse_callee(run, callee, site);
+	if (!ad_checks(run, callee)) return 0;
+	r = ad_reach_callee(run, callee);
+	for (int i = 0; i < callee->inputs.n; i++) {
+		Tensor *t = callee->inputs.at[i];
+		if (map_has(&r->leads, t) && !ad_refusal(r, t)) vec_push(run->mem, &required, t);
+	}
+	if (!required.n) return 1;
+	return ad_graph(run, callee, r, required.at, required.n, 1) != NULL;
+}
+
+int ad_callees(Autodiff *ad)
+{
+	for (int i = 0; i < ad->fwd->ops.n; i++) {
+		Op *op = ad->fwd->ops.at[i];
+		int wanted = 0;
+
+		if (!op_is(op, CALLS)) continue;
+		for (int k = 0; k < op->out.n; k++) wanted |= ad_state(ad, op->out.at[k])->wanted;
+		for (int k = 0; k < 2 && wanted; k++)
+			if (op->callee[k] && !need(ad->run, op->callee[k], op)) return 0;
+	}
+	return 1;
+}
+
+/* --- operands of a gradient graph's call ---------------------------------------------------------------- */
+
+/* one use of a graph: where its inputs come from and its results go */
+typedef struct Site {
+	Grad *gr;
+	Op *op;
+	GradInfo *gi;
+	int first_in;                /* operand of op that feeds input 0 */
+	Tensor **value;              /* repeat: inputs of this iteration instead of op's, then results; else NULL */
+	Tensor **dout;               /* repeat: incoming gradients instead of op's results'; NULL: none came in */
+} Site;
+
+static Tensor *incoming(Site *s, int k)
+{
+	Build *b = &s->gr->b;
+
+	if (s->dout) return s->dout[k] ? s->dout[k] : b_zeros(b, s->gi->fwd->outputs.at[k]->spec);
+	return grad_of(s->gr, s->op, k);
+}
+
+/* The nth of `total` provided gradients of t.  A tensor may be an output twice: gradients and outputs
+ * pair in order, and the last takes what is left over. */
+static Tensor *provided_grad(Site *s, const Tensor *t, int nth, int total)
+{
+	Graph *g = s->gi->fwd;
+	Build *b = &s->gr->b;
+	Tensor *sum = NULL;
+
+	for (int k = 0, seen = 0; k < g->outputs.n; k++) {
+		if (g->outputs.at[k] != t) continue;
+		if (seen == nth || (seen > nth && nth == total - 1)) {
+			Tensor *x = incoming(s, k);
+			sum = sum ? b_op2(b, OP_add, sum, x) : x;
+		}
+		seen++;
+	}
+	return sum ? sum : b_zeros(b, t->spec);
+}
+
+static Tensor *forward_value(Site *s, Tensor *t)
+{
+	Graph *g = s->gi->fwd;
+
+	if (t->input_index >= 0) {
+		if (s->value) return s->value[t->input_index];
+		return grad_fwd(s->gr, s->op->in.at[s->first_in + t->input_index]);
+	}
+	for (int k = 0; k < g->outputs.n; k++)
+		if (g->outputs.at[k] == t) return s->value ? s->value[g->inputs.n + k] : grad_fwd(s->gr, s->op->out.at[k]);
+	s->gr->ad->failed = 1;
+	grad_refuse(s->gr, s->op, "the gradient information given for what it calls needs a value the call does not have");
+	return b_zeros(&s->gr->b, t->spec);
+}
+
+static Tensor **grad_operands(Site *s)
+{
+	GradInfo *gi = s->gi;
+	Tensor **in = NEWN(s->gr->ad->mem, Tensor *, gi->ins.n + 1);
+
+	for (int i = 0; i < gi->ins.n; i++) {
+		Expected e = gi->ins.at[i];
+		int nth = 0, total = 0;
+
+		if (e.type == CONN_FWD) {
+			in[i] = forward_value(s, e.fwd);
+			continue;
+		}
+		for (int k = 0; k < gi->ins.n; k++) {
+			int same = gi->ins.at[k].type == CONN_FWD_GRAD && gi->ins.at[k].fwd == e.fwd;
+			total += same;
+			nth += same && k < i;
+		}
+		in[i] = provided_grad(s, e.fwd, nth, total);
+	}
+	return in;
+}
+
+static void plain_call(Grad *gr, Op *op, GradInfo *gi)
+{
+	Site s = { gr, op, gi, 0, NULL, NULL };
+	Tensor **in = grad_operands(&s);
+	Op *call;
+
+	if (gr->ad->failed) return;
+	call = ir_call(&gr->b, OP_call, gi->graph, NULL, in, gi->ins.n, NULL);
+	for (int j = 0; j < gi->outs.n; j++)
+		if (gi->outs.at[j].fwd->input_index >= 0)
+			grad_add(gr, op, gi->outs.at[j].fwd->input_index, call->out.at[j]);
+}
+
+/* --- conditional -------------------------------------------------------------------------------------------- */
+
+/* Which operands of the conditional get a gradient: 1 for each, by either branch. */
+static int served(const GradInfo *gi, const Graph *g, int input)
+{
+	for (int j = 0; gi && j < gi->outs.n; j++)
+		if (gi->outs.at[j].fwd == g->inputs.at[input]) return 1;
+	return 0;
+}
+
+/* a graph that calls gi's and gives gradients for every wanted operand of the conditional */
+static Graph *branch_graph(Grad *gr, Op *op, int branch, GradInfo *const *gi)
+{
+	Graph *g = ir_graph_with_id(gr->b.ir, arena_printf(gr->b.ir->mem, "%s_branch", gi[branch] ? gi[branch]->graph->id : op->callee[branch]->id));
+	Build b = gr->b;
+	VEC(Tensor *) in = { 0 };
+	Op *call = NULL;
+	int n = op->callee[0]->inputs.n;
+
+	b.g = g;
+	g->at = op->at;
+	for (int i = 0; gi[branch] && i < gi[branch]->graph->inputs.n; i++) {
+		Tensor *t = gi[branch]->graph->inputs.at[i];
+		vec_push(gr->ad->mem, &in, ir_input(&b, t->spec, t->name, 0));
+	}
+	if (gi[branch]) call = ir_call(&b, OP_call, gi[branch]->graph, NULL, in.at, in.n, NULL);
+	for (int i = 1; i < op->in.n; i++) {
+		int mine = (i > n) == branch, input = i > n ? i - 1 - n : i - 1;
+		Tensor *out = NULL;
+
+		if (!grad_wanted(gr, op, i) || !served(gi[i > n], op->callee[i > n], input)) continue;
+		for (int j = 0; mine && j < gi[branch]->outs.n; j++)
+			if (gi[branch]->outs.at[j].fwd->input_index == input) out = call->out.at[j];
+		ir_output(&b, out ? out : b_zeros(&b, op->in.at[i]->spec));
+	}
+	g->written_outputs = g->outputs.n;
+	return g;
+}
+
+static void conditional(Grad *gr, Op *op)
+{
+	GradInfo *gi[2] = { info_of(gr->ad->run, op->callee[0]), info_of(gr->ad->run, op->callee[1]) };
+	int n = op->callee[0]->inputs.n, k = 0;
+	VEC(Tensor *) in = { 0 };
+	Graph *branch[2];
+	Op *c;
+
+	vec_push(gr->ad->mem, &in, grad_fwd(gr, op->in.at[0]));
+	for (int side = 0; side < 2; side++) {
+		Site s = { gr, op, gi[side], side ? 1 + n : 1, NULL, NULL };
+		Tensor **x = gi[side] ? grad_operands(&s) : NULL;
+
+		for (int i = 0; x && i < gi[side]->ins.n; i++) vec_push(gr->ad->mem, &in, x[i]);
+	}
+	if (gr->ad->failed) return;
+	for (int side = 0; side < 2; side++) branch[side] = branch_graph(gr, op, side, gi);
+	c = ir_call(&gr->b, OP_conditional, branch[0], branch[1], in.at, in.n, NULL);
+	for (int i = 1; i < op->in.n; i++)
+		if (grad_wanted(gr, op, i) && served(gi[i > n], op->callee[i > n], i > n ? i - 1 - n : i - 1))
+			grad_add(gr, op, i, c->out.at[k++]);
+}
+
+/* --- repeat ------------------------------------------------------------------------------------------------- */
+
+static int can_unroll(Grad *gr, Op *op, int64_t count)
+{
+	if (ad_has_effect(gr->ad->run, op)) {
+		grad_refuse(gr, op, "its body transfers or prints, which computing the states again would repeat");
+		return 0;
+	}
+	if (count > MAX_UNROLL) {
+		grad_refuse(gr, op, "it has more than 4096 iterations, all of whose states would be kept");
+		return 0;
+	}
+	return 1;
+}
+
+/* inputs of every iteration, then its results: row i of `count` rows */
+static Tensor **repeat_states(Grad *gr, Op *op, int count, int carried)
+{
+	Graph *g = op->callee[0];
+	int width = g->inputs.n + g->outputs.n;
+	Tensor **row = NEWN(gr->ad->mem, Tensor *, (size_t)width * (size_t)count + 1);
+
+	for (int k = 0; k < g->inputs.n; k++) row[k] = grad_fwd(gr, op->in.at[k]);
+	for (int i = 0; i < count; i++) {
+		Tensor **now = row + (size_t)i * (size_t)width;
+		Op *call = ir_call(&gr->b, OP_call, g, NULL, now, g->inputs.n, NULL);
+
+		for (int k = 0; k < g->outputs.n; k++) now[g->inputs.n + k] = call->out.at[k];
+		if (i + 1 == count) break;
+		for (int k = 0; k < g->inputs.n; k++)
+			now[width + k] = k < carried ? call->out.at[k] : now[k];
+	}
+	return row;
+}
+
+static Tensor *plus(Grad *gr, Tensor *sum, Tensor *x)
+{
+	return sum ? b_op2(&gr->b, OP_add, sum, x) : x;
+}
+
+static void repeat(Grad *gr, Op *op)
+{
+	Graph *g = op->callee[0];
+	GradInfo *gi = info_of(gr->ad->run, g);
+	int64_t count = op_attr(op, "repeat_count")->i;
+	int carried = op->out.n, nin = g->inputs.n, width = nin + g->outputs.n;
+	Tensor **rows, **dout, **din;
+
+	if (!can_unroll(gr, op, count)) return;
+	dout = NEWN(gr->ad->mem, Tensor *, g->outputs.n + 1);
+	din = NEWN(gr->ad->mem, Tensor *, nin + 1);
+	for (int k = 0; k < carried; k++) dout[k] = grad_has(gr, op, k) ? grad_of(gr, op, k) : NULL;
+	rows = count ? repeat_states(gr, op, (int)count, carried) : NULL;
+	for (int i = (int)count - 1; i >= 0 && gi && !gr->ad->failed; i--) {
+		Site s = { gr, op, gi, 0, rows + (size_t)i * (size_t)width, dout };
+		Op *call = ir_call(&gr->b, OP_call, gi->graph, NULL, grad_operands(&s), gi->ins.n, NULL);
+
+		for (int k = 0; k < carried; k++) dout[k] = NULL;
+		for (int j = 0; j < gi->outs.n; j++) {
+			int k = gi->outs.at[j].fwd->input_index;
+			if (k < 0) continue;
+			if (k < carried) dout[k] = call->out.at[j];
+			else din[k] = plus(gr, din[k], call->out.at[j]);
+		}
+	}
+	for (int k = 0; k < nin; k++) grad_add(gr, op, k, k < carried ? dout[k] : din[k]);
+}
+
+void ad_call_grad(Grad *gr, Op *op)
+{
+	GradInfo *gi;
+
+	if (op->code == OP_conditional) conditional(gr, op);
+	else if (op->code == OP_repeat) repeat(gr, op);
+	else if ((gi = info_of(gr->ad->run, op->callee[0]))) plain_call(gr, op, gi);
+}
