@@ -21,3 +21,8 @@ deps-bench:
 bench: all
 	@BUILD=$(BUILD) sh tests/bench/run.sh
 .PHONY: coverage deps-bench
+
+# programs that measure: built on demand (make build/b/kernels), never run as tests
+$(BUILD)/b/%: tests/bench/%.c $(BUILD)/libpxl-internal.a
+	@mkdir -p $(@D)
+	$(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
