@@ -31,12 +31,13 @@ GEN_SRC  := $(if $(wildcard lang/grammar.y),$(BUILD)/gen/lang/grammar.c $(BUILD)
 CLI_SRC  := $(wildcard compiler/pxlc/*.c)
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/o/%.o) $(GEN_SRC:$(BUILD)/gen/%.c=$(BUILD)/o/gen/%.o)
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/o/%.o)
+OWN_OBJ  := $(BUILD)/o/tcc.o $(BUILD)/o/archive.o
 
 .PHONY: all test demo bench install bless deps clean
 all: $(BUILD)/libpxl-internal.a $(BUILD)/libpxl.a $(if $(CLI_SRC),$(if $(SAN),,$(BUILD)/libpxl.so) $(BUILD)/pxlc)
 
 # What tests link: every symbol is there.
-$(BUILD)/libpxl-internal.a: $(LIB_OBJ) $(BUILD)/o/tcc.o
+$(BUILD)/libpxl-internal.a: $(LIB_OBJ) $(OWN_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 
@@ -44,8 +45,8 @@ $(BUILD)/libpxl-internal.a: $(LIB_OBJ) $(BUILD)/o/tcc.o
 $(BUILD)/o/public.txt: compiler/api/pxl.h
 	@mkdir -p $(@D)
 	sed -n 's/^PXL_API.*[ *]\(pxl_[a-z0-9_]*\)(.*/\1/p' $< > $@
-$(BUILD)/o/libpxl.o: $(LIB_OBJ) $(BUILD)/o/tcc.o $(BUILD)/o/public.txt
-	$(LD) -r -d -o $@.tmp $(LIB_OBJ) $(BUILD)/o/tcc.o
+$(BUILD)/o/libpxl.o: $(LIB_OBJ) $(OWN_OBJ) $(BUILD)/o/public.txt
+	$(LD) -r -d -o $@.tmp $(LIB_OBJ) $(OWN_OBJ)
 	objcopy --keep-global-symbols=$(BUILD)/o/public.txt $@.tmp $@ && rm $@.tmp
 $(BUILD)/libpxl.a: $(BUILD)/o/libpxl.o
 	@rm -f $@
@@ -54,6 +55,18 @@ $(BUILD)/$(SONAME): $(BUILD)/o/libpxl.o
 	$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -Wl,-z,text -o $@ $< $(LIBS)
 $(BUILD)/libpxl.so: $(BUILD)/$(SONAME)
 	ln -sf $(SONAME) $@
+
+# The runtime alone, with the portable products: what `pxlc build` ships. It travels inside libpxl (runtime_archive).
+RT_OBJ := $(filter-out %/onednn.o $(BUILD)/o/runtime/formats/%,$(filter $(BUILD)/o/runtime/%,$(LIB_OBJ)))
+$(BUILD)/libpxlrt.a: $(RT_OBJ)
+	@rm -f $@
+	$(LD) -r --defsym k_matmul_onednn=k_matmul_portable -o $(BUILD)/o/pxlrt.o.tmp $(RT_OBJ)
+	objcopy -g --wildcard --keep-global-symbol='rt_*' --keep-global-symbol='dtype_*' $(BUILD)/o/pxlrt.o.tmp $(BUILD)/o/pxlrt.o
+	@rm $(BUILD)/o/pxlrt.o.tmp
+	ar rcs $@ $(BUILD)/o/pxlrt.o
+$(BUILD)/o/archive.o: $(BUILD)/libpxlrt.a
+	printf '.section .rodata\n.globl runtime_archive, runtime_archive_end\nruntime_archive: .incbin "$<"\nruntime_archive_end: .byte 0\n.section .note.GNU-stack,"",@progbits\n' \
+		| $(CC) -c -x assembler -o $@ -
 
 # A copy of libtcc that cannot exit, and keeps its hands off the host's memory and variables: see jit_tcc.c.
 LIBTCC ?= $(shell $(CC) -print-file-name=libtcc.a)
@@ -87,7 +100,7 @@ $(BUILD)/gen/lang/lexer.c: lang/lexer.l $(BUILD)/gen/lang/grammar.c
 	flex -o $@ --header-file=$(@:.c=.h) $<
 
 # texts that travel in the binary: the standard library, and the header emitted C includes
-EMBEDDED := $(sort $(wildcard lang/std/*.pxl)) runtime/pxlrt.h
+EMBEDDED := $(sort $(wildcard lang/std/*.pxl)) runtime/pxlrt.h runtime/runtime.h runtime/base.h runtime/dtype.def
 $(BUILD)/gen/embed.c: tools/embed.sh $(EMBEDDED)
 	@mkdir -p $(@D)
 	sh tools/embed.sh $(EMBEDDED) > $@.tmp && mv $@.tmp $@

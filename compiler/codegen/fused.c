@@ -1,0 +1,625 @@
+/* fused.c — an elementwise group as one blocked loop.
+ *
+ * A group becomes a function of its own, `fuse_N(rt, ln, p, lo, hi)`, that computes a range of units
+ * and is run through rt->each, so that large groups spread over threads.  Inside, values live in blocks of
+ * PXLRT_BLOCK elements that stay in the first cache; every node of the pattern is one call of a
+ * primitive compiled ahead of time.  libtcc does not optimise, so no scalar loop is ever emitted.
+ *
+ * The iteration space is first collapsed: dimensions that all operands walk as one are merged.  Then
+ *   one dimension     a unit is an element
+ *   wide rows         a unit is a row, or a piece of PIECE elements of it, cut into blocks
+ *   narrow rows       a unit is a row; a block holds as many rows as fit, gathered and scattered row by row
+ * An operand is read
+ *   FLAT     at the position of the iteration: straight from memory when its type is its class's own
+ *   SCALAR   one element for all: a block filled before the loop
+ *   ROWS     by a row offset and an inner stride; when the row does not matter (a bias) offset 0
+ * A result is computed straight into its memory unless a later load of the block may see it there. */
+#include "compiler/codegen/module.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NARROW = PXLRT_BLOCK / 2, PIECE = 4096, PIECE_WORK = 131072 };
+
+typedef enum Walk { FLAT, SCALAR, ROWS } Walk;
+typedef enum Mode { LINE, WIDE, NARROW_ROWS } Mode;
+
+typedef struct Access {
+	const Tensor *t;             /* NULL: absent operand, dropped result */
+	DType dtype;
+	int64_t stride[MAX_RANK];    /* in the iteration space; 0: broadcast */
+	int64_t inner;               /* stride along the innermost dimension */
+	Walk walk;
+	int moves;                   /* ROWS: the row offset is not always 0 */
+	const char *name, *row;      /* pointers in the body: to the first element, to the row's */
+	const char *block;           /* operand: block holding it, when loaded before the loop or row by row */
+	int hoisted;                 /* that block is filled once */
+} Access;
+
+typedef struct Value {
+	int needed, uses;            /* uses by other nodes */
+	int last;                    /* index of the last node that reads it; nodes.n: the final store */
+	int fma;                     /* this add is a multiply-add of the product below, or -1 */
+	int absorbed;                /* this product is part of a multiply-add */
+	int direct;                  /* result it is computed into, or -1 */
+	const char *at;              /* C expression of the block */
+	int slot;                    /* temporary it lives in, or -1 */
+} Value;
+
+typedef struct Slot { int cls, busy; const char *name; } Slot;
+
+typedef struct Fuse {
+	Emit *e;
+	const Op *op;
+	const Pattern *p;
+	Access *in, *out;
+	int nin, nout;
+	int64_t dim[MAX_RANK];       /* collapsed */
+	int rank;
+	int64_t rows, width;         /* rows * width elements */
+	Mode mode;
+	int64_t block_rows;          /* NARROW_ROWS */
+	int64_t units, grain;
+	Value *v;
+	VEC(Slot) slots;
+	Buf head, body;              /* declarations and hoisted fills; what a block does */
+	const char *pad;             /* indent of the block's lines */
+	const char *index[MAX_RANK]; /* names of the row's coordinates */
+	int uses_st;
+} Fuse;
+
+static const struct { const char *member, *ctype; DType native; } classes[PXLRT_NCLASS] = {
+	[PXLRT_F32] = { "f32", "float", DT_F32 }, [PXLRT_F64] = { "f64", "double", DT_F64 },
+	[PXLRT_I64] = { "i64", "long long", DT_I64 }, [PXLRT_U64] = { "u64", "unsigned long long", DT_U64 },
+};
+
+static int is_native(DType t) { int c = dtype_class(t); return c >= 0 && classes[c].native == t; }
+
+/* --- the iteration space ------------------------------------------------------------------------------------ */
+static void set_access(Fuse *f, Access *a, const Tensor *t)
+{
+	Layout l = emit_layout(f->e, t);
+	Shape s = t->spec.shape;
+	int lead = f->p->shape.rank - s.rank;
+	*a = (Access){ .t = t, .dtype = t->spec.dtype };
+	for (int i = 0; i < s.rank && lead >= 0; i++) a->stride[i + lead] = s.dim[i] == 1 ? 0 : l.stride[i];
+}
+
+static int dropped(const Fuse *f, int out)
+{
+	return f->p->outs.at[out].into < 0 && f->e->plan->place[storage_root(f->op->out.at[out])->index].space == SPACE_NONE;
+}
+
+static void find_accesses(Fuse *f)
+{
+	f->nin = f->op->in.n;
+	f->nout = f->p->outs.n;
+	f->in = NEWN(f->e->mem, Access, f->nin + f->nout);
+	f->out = f->in + f->nin;
+	for (int i = 0; i < f->p->nodes.n; i++) {
+		const FuseNode *n = &f->p->nodes.at[i];
+		if (f->v[i].needed && n->kind == FUSE_LOAD) set_access(f, &f->in[n->operand], f->op->in.at[n->operand]);
+	}
+	for (int i = 0; i < f->nout; i++) {
+		int into = f->p->outs.at[i].into;
+		if (!dropped(f, i)) set_access(f, &f->out[i], into >= 0 ? f->op->in.at[into] : f->op->out.at[i]);
+	}
+}
+
+/* do all walk dimensions a and b (b inside a) as one */
+static int merges(const Fuse *f, const int64_t *dim, int a, int b)
+{
+	for (int i = 0; i < f->nin + f->nout; i++)
+		if (f->in[i].t && f->in[i].stride[a] != f->in[i].stride[b] * dim[b]) return 0;
+	return 1;
+}
+
+static void collapse(Fuse *f)
+{
+	int n = 0;
+	for (int d = 0; d < f->p->shape.rank; d++) {
+		int64_t size = f->p->shape.dim[d];
+		if (size == 1) continue;
+		f->dim[n] = size;
+		for (int i = 0; i < f->nin + f->nout; i++) f->in[i].stride[n] = f->in[i].stride[d];
+		if (n && merges(f, f->dim, n - 1, n)) {
+			f->dim[n - 1] *= size;
+			for (int i = 0; i < f->nin + f->nout; i++) f->in[i].stride[n - 1] = f->in[i].stride[n];
+		} else n++;
+	}
+	if (n == 0) {                                        /* one element: every operand is simply there */
+		f->dim[n++] = 1;
+		for (int i = 0; i < f->nin + f->nout; i++) f->in[i].stride[0] = 1;
+	}
+	f->rank = n;
+	f->width = f->dim[n - 1];
+	f->rows = 1;
+	for (int d = 0; d < n - 1; d++) f->rows *= f->dim[d];
+}
+
+static void classify(Fuse *f, Access *a)
+{
+	int64_t want = 1;
+	int flat = 1, zero = 1;
+	a->inner = a->stride[f->rank - 1];
+	for (int d = f->rank - 1; d >= 0; d--) {
+		flat &= a->stride[d] == want;
+		zero &= a->stride[d] == 0;
+		if (d < f->rank - 1) a->moves |= a->stride[d] != 0;
+		want *= f->dim[d];
+	}
+	a->walk = flat ? FLAT : zero ? SCALAR : ROWS;
+}
+
+/* Pieces are cut by size and cost alone, so that results and speed do not depend on who runs them. */
+static void choose_mode(Fuse *f)
+{
+	int64_t work = (int64_t)(PIECE_WORK / (4 + f->p->flops)), wide = f->width < 2 * PIECE ? f->width : PIECE;
+	if (work < 1024) work = 1024;
+	f->mode = f->rank == 1 ? LINE : f->width <= NARROW ? NARROW_ROWS : WIDE;
+	f->block_rows = f->mode == NARROW_ROWS ? PXLRT_BLOCK / f->width : 1;
+	switch (f->mode) {
+	case LINE:
+		f->units = f->width;
+		f->grain = work / PXLRT_BLOCK * PXLRT_BLOCK;
+		break;
+	case WIDE:
+		f->units = f->rows * ((f->width + wide - 1) / wide);
+		f->grain = work / wide + 1;
+		break;
+	case NARROW_ROWS:
+		f->units = f->rows;
+		f->grain = (work / f->width + f->block_rows) / f->block_rows * f->block_rows;
+		break;
+	}
+}
+
+/* --- which nodes, and where their values live ------------------------------------------------------------- */
+static int fits_fma(const Fuse *f, int add, int k)
+{
+	const FuseNode *n = &f->p->nodes.at[add], *m = &f->p->nodes.at[n->arg[k]];
+	return m->kind == FUSE_PRIM && m->prim == FP_mul && m->cls == n->cls && f->v[n->arg[k]].uses == 1 &&
+	       f->v[n->arg[k]].last == add && (!m->norm || is_native(m->dtype));
+}
+
+static int nargs(const FuseNode *n) { return n->kind == FUSE_PRIM ? fuse_prim[n->prim].arity : n->kind == FUSE_CVT; }
+
+static void find_needed(Fuse *f)
+{
+	int n = f->p->nodes.n;
+	f->v = NEWN(f->e->mem, Value, n + 1);
+	for (int i = 0; i < n; i++) f->v[i] = (Value){ .last = -1, .fma = -1, .direct = -1, .slot = -1 };
+	for (int i = 0; i < f->p->outs.n; i++)
+		if (!dropped(f, i)) f->v[f->p->outs.at[i].node].needed = 1, f->v[f->p->outs.at[i].node].last = n;
+	for (int i = n - 1; i >= 0; i--) {
+		const FuseNode *node = &f->p->nodes.at[i];
+		if (!f->v[i].needed) continue;
+		for (int k = 0; k < nargs(node); k++) {
+			Value *a = &f->v[node->arg[k]];
+			a->needed = 1;
+			a->uses++;
+			if (a->last < i) a->last = i;
+		}
+	}
+}
+
+/* a*b + c in one call: rounded twice, so the bits are those of mul and add */
+static void find_fma(Fuse *f)
+{
+	for (int i = 0; i < f->p->nodes.n; i++) {
+		const FuseNode *n = &f->p->nodes.at[i];
+		if (!f->v[i].needed || n->kind != FUSE_PRIM || n->prim != FP_add) continue;
+		for (int k = 0; k < 2 && f->v[i].fma < 0; k++) {
+			if (!fits_fma(f, i, k)) continue;
+			const FuseNode *m = &f->p->nodes.at[n->arg[k]];
+			f->v[i].fma = n->arg[k];
+			f->v[n->arg[k]].absorbed = 1;
+			for (int j = 0; j < 2; j++)
+				if (f->v[m->arg[j]].last < i) f->v[m->arg[j]].last = i;
+		}
+	}
+}
+
+static int overlap(const Emit *e, const Tensor *a, const Tensor *b)
+{
+	const Tensor *ra = storage_root((Tensor *)(uintptr_t)a), *rb = storage_root((Tensor *)(uintptr_t)b);
+	const Place *x = &e->plan->place[ra->index], *y = &e->plan->place[rb->index];
+	if (ra == rb) return 1;
+	if (x->space != y->space || (x->space != SPACE_FRAME && x->space != SPACE_VARS)) return 0;
+	return x->offset < y->offset + y->bytes && y->offset < x->offset + x->bytes;
+}
+
+/* May node i be computed straight into result `out`: nothing that is read later in the block lies there. */
+static int may_be_direct(const Fuse *f, int i, int out)
+{
+	const Access *a = &f->out[out];
+	const FuseNode *n = &f->p->nodes.at[i];
+	if ((n->kind != FUSE_PRIM && n->kind != FUSE_CVT) || !is_native(a->dtype)) return 0;
+	if (a->walk != FLAT && (f->mode == NARROW_ROWS || a->walk != ROWS || a->inner != 1)) return 0;
+	for (int k = 0; k < f->p->nodes.n; k++) {
+		const FuseNode *l = &f->p->nodes.at[k];
+		if (!f->v[k].needed || l->kind != FUSE_LOAD || f->v[k].last <= i) continue;
+		if (overlap(f->e, f->in[l->operand].t, a->t)) return 0;
+	}
+	return 1;
+}
+
+static void find_direct(Fuse *f)
+{
+	for (int i = 0; i < f->nout; i++) {
+		Value *v = &f->v[f->p->outs.at[i].node];
+		if (f->out[i].t && v->direct < 0 && may_be_direct(f, f->p->outs.at[i].node, i)) v->direct = i;
+	}
+}
+
+static const char *new_block(Fuse *f, int cls)
+{
+	const char *name = emit_name(f->e, arena_printf(f->e->mem, "t%d", f->slots.n + 1));
+	buf_printf(&f->head, "\t%s %s[PXLRT_BLOCK];\n", classes[cls].ctype, name);
+	vec_push(f->e->mem, &f->slots, ((Slot){ cls, 1, name }));
+	return name;
+}
+
+static int take_slot(Fuse *f, int cls)
+{
+	for (int i = 0; i < f->slots.n; i++)
+		if (f->slots.at[i].cls == cls && !f->slots.at[i].busy) return f->slots.at[i].busy = 1, i;
+	new_block(f, cls);
+	return f->slots.n - 1;
+}
+
+/* --- text: operands ------------------------------------------------------------------------------------------- */
+/* "x + i", "x_row + i": where a block of this operand or result lies */
+static const char *address(Fuse *f, const Access *a)
+{
+	Arena *mem = f->e->mem;
+	if (f->mode == LINE)
+		return a->inner == 1 ? arena_printf(mem, "%s + i", a->name) : arena_printf(mem, "%s + i * %" PRId64, a->name, a->inner);
+	if (f->mode == NARROW_ROWS) return arena_printf(mem, "%s + u * %" PRId64, a->name, f->width);
+	const char *row = a->walk == FLAT || a->moves ? a->row : a->name;
+	return a->inner == 1 ? arena_printf(mem, "%s + i", row) : arena_printf(mem, "%s + i * %" PRId64, row, a->inner);
+}
+
+/* "row * 512", "i0 * 4 + i1 * 512": where a row of it starts, for ROWS and FLAT */
+static const char *row_offset(Fuse *f, const Access *a)
+{
+	if (a->walk == FLAT) return arena_printf(f->e->mem, "row * %" PRId64, f->width);
+	if (f->rank == 2) return arena_printf(f->e->mem, "row * %" PRId64, a->stride[0]);
+	Buf b = buf_new(f->e->mem);
+	for (int d = 0; d < f->rank - 1; d++)
+		if (a->stride[d]) buf_printf(&b, "%s%s * %" PRId64, b.n ? " + " : "", f->index[d], a->stride[d]);
+	return b.s;
+}
+
+static int needs_index(const Fuse *f)
+{
+	for (int i = 0; f->rank > 2 && i < f->nin + f->nout; i++)
+		if (f->in[i].t && f->in[i].walk == ROWS && f->in[i].moves) return 1;
+	return 0;
+}
+
+/* coordinates of the row: i0 = row / 12, i1 = row / 4 % 3, i2 = row % 4 */
+static void put_index(Fuse *f, Buf *b, const char *pad)
+{
+	int64_t below = f->rows;
+	for (int d = 0; d < f->rank - 1; d++) {
+		below /= f->dim[d];
+		buf_printf(b, "%slong %s = row", pad, f->index[d]);
+		if (below > 1) buf_printf(b, " / %" PRId64, below);
+		if (d) buf_printf(b, " %% %" PRId64, f->dim[d]);
+		buf_puts(b, ";\n");
+	}
+}
+
+static void hoist_const(Fuse *f, int i)
+{
+	const FuseNode *n = &f->p->nodes.at[i];
+	const char *x, *name = new_block(f, n->cls);
+	Arena *mem = f->e->mem;
+	if (n->cls == PXLRT_F32 || n->cls == PXLRT_F64) x = arena_printf(mem, n->cls == PXLRT_F32 ? "(float)%s" : "%s", emit_float(f->e, n->f));
+	else if (n->cls == PXLRT_U64) x = arena_printf(mem, "%" PRIu64 "ULL", (uint64_t)n->i);
+	else if (n->i == INT64_MIN) x = "(-9223372036854775807LL - 1)";
+	else x = arena_printf(mem, "%" PRId64 "LL", n->i);
+	buf_printf(&f->body, "\trt->%s.fill(%s, %s, PXLRT_BLOCK);\n", classes[n->cls].member, name, x);
+	f->v[i].at = name;
+}
+
+/* A block that is the same in every turn: a scalar, or in narrow rows a bias repeated. */
+static void hoist_operand(Fuse *f, Access *a)
+{
+	if (a->walk == SCALAR) {
+		a->block = new_block(f, dtype_class(a->dtype));
+		buf_printf(&f->body, "\trt->ld[%d](%s, %s, 0, PXLRT_BLOCK);\n", (int)a->dtype, a->block, a->name);
+	} else if (f->mode == NARROW_ROWS && a->walk == ROWS && !a->moves) {
+		a->block = new_block(f, dtype_class(a->dtype));
+		buf_printf(&f->body, "\tfor (long r = 0; r < %" PRId64 "; r++)\n\t\trt->ld[%d](%s + r * %" PRId64 ", %s, %" PRId64 ", %" PRId64 ");\n",
+		           f->block_rows, (int)a->dtype, a->block, f->width, a->name, a->inner, f->width);
+	}
+	a->hoisted = a->block != NULL;
+}
+
+/* Rows of an operand brought together in a block of narrow rows. */
+static void gather_rows(Fuse *f)
+{
+	int any = 0;
+	for (int i = 0; i < f->nin; i++) {
+		Access *a = &f->in[i];
+		if (!a->t || a->hoisted || a->walk != ROWS) continue;
+		if (!any++) buf_puts(&f->body, "\t\tfor (long r = 0; r < rows; r++) {\n\t\t\tlong row = u + r;\n");
+		if (any == 1 && needs_index(f)) put_index(f, &f->body, "\t\t\t");
+		a->block = new_block(f, dtype_class(a->dtype));
+		buf_printf(&f->body, "\t\t\trt->ld[%d](%s + r * %" PRId64 ", %s + %s, %" PRId64 ", %" PRId64 ");\n", (int)a->dtype, a->block,
+		           f->width, a->name, row_offset(f, a), a->inner, f->width);
+	}
+	if (any) buf_puts(&f->body, "\t\t}\n");
+}
+
+static void scatter_rows(Fuse *f)
+{
+	int any = 0;
+	for (int i = 0; i < f->nout; i++) {
+		Access *a = &f->out[i];
+		if (!a->t || a->walk == FLAT) continue;
+		if (!any++) buf_puts(&f->body, "\t\tfor (long r = 0; r < rows; r++) {\n\t\t\tlong row = u + r;\n");
+		if (any == 1 && needs_index(f)) put_index(f, &f->body, "\t\t\t");
+		buf_printf(&f->body, "\t\t\trt->st[%d](%s + %s, %" PRId64 ", %s + r * %" PRId64 ", %" PRId64 ");\n", (int)a->dtype, a->name,
+		           a->moves ? row_offset(f, a) : "0", a->inner, f->v[f->p->outs.at[i].node].at, f->width, f->width);
+	}
+	if (any) buf_puts(&f->body, "\t\t}\n");
+}
+
+/* Row pointers of wide rows, and blocks filled once per row (one element of a column repeated). */
+static void start_row(Fuse *f)
+{
+	if (needs_index(f)) put_index(f, &f->body, "\t\t");
+	for (int i = 0; i < f->nin + f->nout; i++) {
+		Access *a = &f->in[i];
+		if (!a->t || a->hoisted || (a->walk == ROWS && !a->moves)) continue;
+		const char *cv = i < f->nin ? "const " : "";
+		a->row = emit_name(f->e, arena_printf(f->e->mem, "%s_row", a->name));
+		buf_printf(&f->body, "\t\t%s%s *%s = %s + %s;\n", cv, emit_ctype(a->dtype), a->row, a->name, row_offset(f, a));
+	}
+	for (int i = 0; i < f->nin; i++) {
+		Access *a = &f->in[i];
+		if (!a->t || a->hoisted || a->walk != ROWS || a->inner != 0) continue;
+		a->block = new_block(f, dtype_class(a->dtype));
+		buf_printf(&f->body, "\t\trt->ld[%d](%s, %s, 0, PXLRT_BLOCK);\n", (int)a->dtype, a->block, a->row);
+	}
+}
+
+/* --- text: nodes ---------------------------------------------------------------------------------------------- */
+/* An operand that is also a result as it is must not be read after another result was stored over it. */
+static int is_endangered(const Fuse *f, int i, const Access *a)
+{
+	if (f->v[i].last < f->p->nodes.n) return 0;
+	for (int k = 0; k < f->nout; k++)
+		if (f->out[k].t && overlap(f->e, a->t, f->out[k].t)) return 1;
+	return 0;
+}
+
+static void put_load(Fuse *f, int i)
+{
+	const FuseNode *n = &f->p->nodes.at[i];
+	const Access *a = &f->in[n->operand];
+	Value *v = &f->v[i];
+	if (a->block) v->at = a->block;
+	else if (is_native(a->dtype) && a->inner == 1 && !is_endangered(f, i, a)) v->at = address(f, a);
+	else {
+		v->slot = take_slot(f, n->cls);
+		v->at = f->slots.at[v->slot].name;
+		buf_printf(&f->body, "%srt->ld[%d](%s, %s, %" PRId64 ", n);\n", f->pad, (int)a->dtype, v->at, address(f, a), a->inner);
+	}
+}
+
+static void release(Fuse *f, int node, int now)
+{
+	Value *v = &f->v[node];
+	if (v->slot >= 0 && v->last == now) f->slots.at[v->slot].busy = 0;
+}
+
+static void place_value(Fuse *f, int i)
+{
+	Value *v = &f->v[i];
+	if (v->direct >= 0) {
+		v->at = address(f, &f->out[v->direct]);
+		return;
+	}
+	v->slot = take_slot(f, f->p->nodes.at[i].cls);
+	v->at = f->slots.at[v->slot].name;
+}
+
+static int is_nonzero(const FuseNode *n) { return n->kind == FUSE_CONST && n->i != 0; }
+static int is_not_negative(const FuseNode *n) { return n->kind == FUSE_CONST && n->i >= 0; }
+
+/* Integers: a zero divisor or a negative exponent is a fault of the run, found before the block is computed. */
+static void put_check(Fuse *f, const FuseNode *n)
+{
+	if (n->cls != PXLRT_I64 && n->cls != PXLRT_U64) return;
+	const FuseNode *d = &f->p->nodes.at[n->arg[1]];
+	const char *check = NULL;
+	if ((n->prim == FP_div || n->prim == FP_mod) && !is_nonzero(d)) check = "divcheck";
+	if (n->prim == FP_pow && n->cls == PXLRT_I64 && !is_not_negative(d)) check = "powcheck";
+	if (!check) return;
+	buf_printf(&f->body, "%sif ((st = rt->%s(ln, %d, %s, n, %d))) return st;\n", f->pad, check, (int)classes[n->cls].native,
+	           f->v[n->arg[1]].at, emit_site(f->e, f->op));
+	f->uses_st = 1;
+}
+
+static void put_norm(Fuse *f, int i)
+{
+	const FuseNode *n = &f->p->nodes.at[i];
+	if (!n->norm || is_native(n->dtype)) return;
+	/* the table leaves out what needs nothing: bool is 0 or 1 already */
+	if (n->dtype == DT_BOOL) buf_printf(&f->body, "%sif (rt->norm[%d]) rt->norm[%d](%s, n);\n", f->pad, DT_BOOL, DT_BOOL, f->v[i].at);
+	else buf_printf(&f->body, "%srt->norm[%d](%s, n);\n", f->pad, (int)n->dtype, f->v[i].at);
+}
+
+static void put_prim(Fuse *f, int i)
+{
+	const FuseNode *n = &f->p->nodes.at[i], *m = f->v[i].fma >= 0 ? &f->p->nodes.at[f->v[i].fma] : NULL;
+	int arg[3] = { n->arg[0], n->arg[1], n->arg[2] }, na = nargs(n);
+	if (m) {
+		arg[2] = n->arg[0] == f->v[i].fma ? n->arg[1] : n->arg[0];
+		arg[0] = m->arg[0];
+		arg[1] = m->arg[1];
+		na = 3;
+	}
+	put_check(f, n);
+	for (int k = 0; k < na; k++) release(f, arg[k], i);
+	place_value(f, i);
+	buf_printf(&f->body, "%srt->%s.%s(%s", f->pad, classes[n->cls].member, m ? "fma" : fuse_prim[n->prim].name, f->v[i].at);
+	for (int k = 0; k < na; k++) buf_printf(&f->body, ", %s", f->v[arg[k]].at);
+	buf_puts(&f->body, ", n);\n");
+	put_norm(f, i);
+}
+
+static void put_cvt(Fuse *f, int i)
+{
+	const FuseNode *n = &f->p->nodes.at[i], *a = &f->p->nodes.at[n->arg[0]];
+	place_value(f, i);                                   /* first: the classes may differ in size */
+	buf_printf(&f->body, "%srt->cvt[%d][%d](%s, %s, n);\n", f->pad, a->cls, (int)n->dtype, f->v[i].at, f->v[n->arg[0]].at);
+	release(f, n->arg[0], i);
+}
+
+static void put_nodes(Fuse *f)
+{
+	for (int i = 0; i < f->p->nodes.n; i++) {
+		if (!f->v[i].needed || f->v[i].absorbed) continue;
+		switch (f->p->nodes.at[i].kind) {
+		case FUSE_LOAD:  put_load(f, i); break;
+		case FUSE_CONST: break;
+		case FUSE_PRIM:  put_prim(f, i); break;
+		case FUSE_CVT:   put_cvt(f, i); break;
+		}
+	}
+}
+
+static void put_stores(Fuse *f)
+{
+	for (int i = 0; i < f->nout; i++) {
+		const Access *a = &f->out[i];
+		const Value *v = &f->v[f->p->outs.at[i].node];
+		if (!a->t || v->direct == i || (f->mode == NARROW_ROWS && a->walk != FLAT)) continue;
+		buf_printf(&f->body, "%srt->st[%d](%s, %" PRId64 ", %s, n);\n", f->pad, (int)a->dtype, address(f, a), a->inner, v->at);
+	}
+	if (f->mode == NARROW_ROWS) scatter_rows(f);
+}
+
+/* --- text: loops ----------------------------------------------------------------------------------------------- */
+static void put_line(Fuse *f)
+{
+	buf_puts(&f->body, "\tfor (long i = lo; i < hi; i += PXLRT_BLOCK) {\n\t\tlong n = hi - i < PXLRT_BLOCK ? hi - i : PXLRT_BLOCK;\n");
+	f->pad = "\t\t";
+	put_nodes(f);
+	put_stores(f);
+	buf_puts(&f->body, "\t}\n");
+}
+
+static void put_wide(Fuse *f)
+{
+	int64_t wide = f->width < 2 * PIECE ? f->width : PIECE, pieces = (f->width + wide - 1) / wide;
+	buf_puts(&f->body, "\tfor (long u = lo; u < hi; u++) {\n");
+	if (pieces > 1)
+		buf_printf(&f->body, "\t\tlong row = u / %" PRId64 ", from = u %% %" PRId64 " * %" PRId64 ";\n\t\tlong to = from + %" PRId64 " < %" PRId64
+		           " ? from + %" PRId64 " : %" PRId64 ";\n", pieces, pieces, wide, wide, f->width, wide, f->width);
+	else buf_printf(&f->body, "\t\tlong row = u, from = 0, to = %" PRId64 ";\n", f->width);
+	start_row(f);
+	buf_puts(&f->body, "\t\tfor (long i = from; i < to; i += PXLRT_BLOCK) {\n"
+	                   "\t\t\tlong n = to - i < PXLRT_BLOCK ? to - i : PXLRT_BLOCK;\n");
+	f->pad = "\t\t\t";
+	put_nodes(f);
+	put_stores(f);
+	buf_puts(&f->body, "\t\t}\n\t}\n");
+}
+
+static void put_narrow(Fuse *f)
+{
+	buf_printf(&f->body, "\tfor (long u = lo; u < hi; u += %" PRId64 ") {\n"
+	           "\t\tlong rows = hi - u < %" PRId64 " ? hi - u : %" PRId64 ", n = rows * %" PRId64 ";\n",
+	           f->block_rows, f->block_rows, f->block_rows, f->width);
+	f->pad = "\t\t";
+	gather_rows(f);
+	put_nodes(f);
+	put_stores(f);
+	buf_puts(&f->body, "\t}\n");
+}
+
+static void put_body(Fuse *f)
+{
+	for (int i = 0, k = 0; i < f->nin + f->nout; i++) {
+		Access *a = &f->in[i];
+		if (!a->t) continue;
+		a->name = emit_name(f->e, a->t->name);
+		buf_printf(&f->head, "\t%s%s *%s = p[%d];\n", i < f->nin ? "const " : "", emit_ctype(a->dtype), a->name, k++);
+	}
+	for (int d = 0; d < f->rank - 1; d++) f->index[d] = emit_name(f->e, arena_printf(f->e->mem, "i%d", d));
+	for (int i = 0; i < f->p->nodes.n; i++)
+		if (f->v[i].needed && f->p->nodes.at[i].kind == FUSE_CONST) hoist_const(f, i);
+	for (int i = 0; i < f->nin; i++)
+		if (f->in[i].t) hoist_operand(f, &f->in[i]);
+	if (f->mode == LINE) put_line(f);
+	else if (f->mode == WIDE) put_wide(f);
+	else put_narrow(f);
+}
+
+/* The body has names of its own: the function's are set aside meanwhile. */
+static void put_function(Fuse *f, int number)
+{
+	Emit *e = f->e;
+	Map taken = e->taken;
+	e->taken = (Map){ 0 };
+	put_body(f);
+	e->taken = taken;
+	Buf *b = &e->extra;
+	buf_putc(b, '\n');
+	e->line = (Span){ 0 };
+	emit_at(e, b, f->op->at);
+	e->line = (Span){ 0 };
+	emit_comment(b, "", arena_printf(e->mem, "%s over %s", f->p->label ? f->p->label : "fused", shape_str(e->mem, f->p->shape)));
+	buf_printf(b, "static int fuse_%d(const struct pxlrt *rt, struct pxlrt_lane *ln, void *const *p, long lo, long hi)\n{\n", number);
+	buf_put(b, f->head.s, f->head.n);
+	buf_puts(b, f->uses_st ? "\tint st;\n" : "\t(void)ln;\n");
+	buf_put(b, f->body.s, f->body.n);
+	buf_puts(b, "\treturn 0;\n}\n");
+}
+
+static void put_call(Fuse *f, int number)
+{
+	Emit *e = f->e;
+	Buf args = buf_new(e->mem);
+	for (int i = 0; i < f->nin + f->nout; i++) {
+		if (!f->in[i].t) continue;
+		const char *cast = i < f->nin && tensor_is_const(e, f->in[i].t) ? "(void *)" : "";
+		buf_printf(&args, "%s%s%s", args.n ? ", " : "", cast, emit_ptr(e, f->in[i].t));
+	}
+	emit_line(e, "{");
+	emit_line(e, "\tvoid *const p[] = { %s };", args.s);
+	if (f->units <= f->grain) emit_line(e, "\tif ((st = fuse_%d(rt, ln, p, 0, %" PRId64 "))) return st;", number, f->units);
+	else emit_line(e, "\tif ((st = rt->each(ln, fuse_%d, p, %" PRId64 ", %" PRId64 "))) return st;", number, f->units, f->grain);
+	emit_line(e, "}");
+	e->uses_st = 1;
+}
+
+void emit_fused(Emit *e, const Op *op)
+{
+	Fuse f = { .e = e, .op = op, .p = fused_pattern(op) };
+	if (!f.p || f.p->outs.n != op->out.n) {
+		emit_fail(e, op, "a fused group without its pattern");
+		return;
+	}
+	find_needed(&f);
+	find_accesses(&f);
+	collapse(&f);
+	if (f.rows * f.width == 0) return;                   /* no elements: nothing to do */
+	for (int i = 0; i < f.nin + f.nout; i++)
+		if (f.in[i].t) classify(&f, &f.in[i]);
+	choose_mode(&f);
+	find_fma(&f);
+	find_direct(&f);
+	f.head = buf_new(e->mem);
+	f.body = buf_new(e->mem);
+	int number = ++e->nfused;
+	put_function(&f, number);
+	put_call(&f, number);
+}
