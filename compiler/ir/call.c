@@ -94,13 +94,26 @@ static int check_input(Infer *in, int i)
 	return 0;
 }
 
+/* R190 */
+static int check_branch_refs(Infer *in)
+{
+	const Op *op = in->op;
+	for (int i = 1; is_conditional(op) && i < op->in.n; i++) {
+		const Tensor *input = callee_input(op, i);
+		if (!input || !input->by_ref) continue;
+		infer_error(in, E0430, "input `%s` of the %s is by reference: inputs of a conditional are passed by value", input->name, graph_word(op, input->graph));
+		return 0;
+	}
+	return 1;
+}
+
 static int check_call(Infer *in)
 {
 	const Op *op = in->op;
 	for (int k = 0; k < 2 && op->callee[k]; k++)
 		if (!check_callee(in, op->callee[k])) return 0;
 	if (!check_count(in)) return 0;
-	int ok = 1;
+	int ok = check_branch_refs(in);
 	for (int i = 0; i < op->in.n; i++) ok &= check_input(in, i);
 	return ok;
 }
