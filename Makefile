@@ -20,6 +20,11 @@ ifeq ($(SAN),1)
   CFLAGS := -O1 -g -fsanitize=address -fsanitize=undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
   LDSAN  := -fsanitize=address -fsanitize=undefined
 endif
+ifeq ($(FUZZ),1)
+  BUILD := build/fuzz
+  CC := clang
+  CFLAGS := -O1 -g -fsanitize=fuzzer-no-link -fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined
+endif
 ALLCFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L $(CFLAGS) $(WARN) -ffp-contract=off -fvisibility=hidden -fPIC -I. -I$(BUILD)/gen -MMD -MP
 LIBS   := -ldnnl -lz -lm -ldl -lpthread
 

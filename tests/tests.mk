@@ -7,6 +7,24 @@ $(BUILD)/t/%: tests/%.c tests/check.h $(BUILD)/libpxl-internal.a
 	@mkdir -p $(@D)
 	$(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
 
+# fuzz targets: in `make test` each runs over its corpus; `make fuzz` builds build/fuzz/bin/NAME, to be run with a corpus
+# directory and libFuzzer's options
+FUZZ_TARGET := $(patsubst tests/fuzz/%.c,%,$(filter-out tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c)))
+TEST_BIN    += $(FUZZ_TARGET:%=$(BUILD)/t/fuzz/%)
+$(BUILD)/t/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(BUILD)/libpxl-internal.a
+	@mkdir -p $(@D)
+	$(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< tests/fuzz/replay.c $(BUILD)/libpxl-internal.a $(LIBS)
+fuzz:
+	$(MAKE) FUZZ=1 $(FUZZ_TARGET:%=build/fuzz/bin/%)
+ifeq ($(FUZZ),1)
+# the kernels are written for gcc's way of choosing instruction sets
+$(BUILD)/o/runtime/kernels/%.o: CC := gcc
+$(BUILD)/o/runtime/kernels/%.o: ALLCFLAGS := $(filter-out -fsanitize=%,$(ALLCFLAGS))
+endif
+$(BUILD)/bin/%: tests/fuzz/%.c $(BUILD)/libpxl-internal.a
+	@mkdir -p $(@D)
+	$(CC) $(ALLCFLAGS) -fsanitize=fuzzer -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
+
 test: all $(TEST_BIN)
 	@BUILD=$(BUILD) sh tests/run
 bless: all $(TEST_BIN)
@@ -20,7 +38,7 @@ deps-bench:
 	apt-get install -y --no-install-recommends python3-torch
 bench: all
 	@BUILD=$(BUILD) sh tests/bench/run.sh
-.PHONY: coverage deps-bench
+.PHONY: fuzz coverage deps-bench
 
 # programs that measure: built on demand (make build/b/kernels), never run as tests
 $(BUILD)/b/%: tests/bench/%.c $(BUILD)/libpxl-internal.a
