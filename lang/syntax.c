@@ -190,20 +190,23 @@ static int second_equals(Parse *p, const Wrong *w)
 
 static int misplaced_word(Parse *p, const Wrong *w)
 {
-	const char *help = NULL;
+	static const int heads[] = { T_MODULE, T_PROGRAM, T_TASK, T_DEVICE, T_KERNEL };
+	const char *help = NULL, *expected = w->expected;
+	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+		if (w->before.kind == heads[i] && w->before.first) expected = "a name";
 	switch (w->t.kind) {
 	case T_BUILD: case T_BUILD_GRAD: help = "this name is reserved for the function of a module: `module M() { build(x) { … } }`"; break;
 	case T_USE: help = "`use` stands at the top level of a file"; break;
 	case T_IF: case T_FOR: case T_WHILE: case T_WITH: case T_RETURN: case T_BREAK: case T_CONTINUE: case T_ASSERT:
 		if (layout_ends_value(w->before.kind) && !(w->open && !w->open->block)) help = "a statement starts on a line of its own";
 		break;
-	case T_FN: case T_AS: case T_IN: case T_IS: case T_NONE: case T_TRUE: case T_FALSE:
-		if (w->expected && !strncmp(w->expected, "a name", 6)) help = "this word is reserved; choose another name";
+	case T_FN: case T_AS: case T_IN: case T_IS: case T_NONE: case T_TRUE: case T_FALSE: case T_AND: case T_OR:
+		if (expected && !strncmp(expected, "a name", 6)) help = "this word is reserved; choose another name";
 		break;
 	}
 	if (!help) return 0;
 	Diag *d = diag(p->ds, E0001, w->t.at, "unexpected %s", token_text(p, &w->t));
-	if (w->expected) diag_label(p->ds, d, "expected %s", w->expected);
+	if (expected) diag_label(p->ds, d, "expected %s", expected);
 	diag_help(p->ds, d, (Span){0}, "%s", help);
 	return 1;
 }
