@@ -69,10 +69,13 @@ typedef struct Fuse {
 	int uses_st;
 } Fuse;
 
-static const struct { const char *member, *ctype; DType native; } classes[PXLRT_NCLASS] = {
-	[PXLRT_F32] = { "f32", "float", DT_F32 }, [PXLRT_F64] = { "f64", "double", DT_F64 },
-	[PXLRT_I64] = { "i64", "long long", DT_I64 }, [PXLRT_U64] = { "u64", "unsigned long long", DT_U64 },
+static const struct { const char *member, *name, *ctype; DType native; } classes[PXLRT_NCLASS] = {
+	[PXLRT_F32] = { "f32", "F32", "float", DT_F32 }, [PXLRT_F64] = { "f64", "F64", "double", DT_F64 },
+	[PXLRT_I64] = { "i64", "I64", "long long", DT_I64 }, [PXLRT_U64] = { "u64", "U64", "unsigned long long", DT_U64 },
 };
+
+/* an index into the tables by dtype, with its name in a comment */
+static const char *dt(const Fuse *f, DType t) { return arena_printf(f->e->mem, "%d /* %s */", (int)t, dtype_info[t].name); }
 
 static int is_native(DType t) { int c = dtype_class(t); return c >= 0 && classes[c].native == t; }
 
@@ -330,11 +333,11 @@ static void hoist_operand(Fuse *f, Access *a)
 {
 	if (a->walk == SCALAR) {
 		a->block = new_block(f, dtype_class(a->dtype));
-		buf_printf(&f->body, "\trt->ld[%d](%s, %s, 0, PXLRT_BLOCK);\n", (int)a->dtype, a->block, a->name);
+		buf_printf(&f->body, "\trt->ld[%s](%s, %s, 0, PXLRT_BLOCK);\n", dt(f, a->dtype), a->block, a->name);
 	} else if (f->mode == NARROW_ROWS && a->walk == ROWS && !a->moves) {
 		a->block = new_block(f, dtype_class(a->dtype));
-		buf_printf(&f->body, "\tfor (long r = 0; r < %" PRId64 "; r++)\n\t\trt->ld[%d](%s + r * %" PRId64 ", %s, %" PRId64 ", %" PRId64 ");\n",
-		           f->block_rows, (int)a->dtype, a->block, f->width, a->name, a->inner, f->width);
+		buf_printf(&f->body, "\tfor (long r = 0; r < %" PRId64 "; r++)\n\t\trt->ld[%s](%s + r * %" PRId64 ", %s, %" PRId64 ", %" PRId64 ");\n",
+		           f->block_rows, dt(f, a->dtype), a->block, f->width, a->name, a->inner, f->width);
 	}
 	a->hoisted = a->block != NULL;
 }
@@ -349,7 +352,7 @@ static void gather_rows(Fuse *f)
 		if (!any++) buf_puts(&f->body, "\t\tfor (long r = 0; r < rows; r++) {\n\t\t\tlong row = u + r;\n");
 		if (any == 1 && needs_index(f)) put_index(f, &f->body, "\t\t\t");
 		a->block = new_block(f, dtype_class(a->dtype));
-		buf_printf(&f->body, "\t\t\trt->ld[%d](%s + r * %" PRId64 ", %s + %s, %" PRId64 ", %" PRId64 ");\n", (int)a->dtype, a->block,
+		buf_printf(&f->body, "\t\t\trt->ld[%s](%s + r * %" PRId64 ", %s + %s, %" PRId64 ", %" PRId64 ");\n", dt(f, a->dtype), a->block,
 		           f->width, a->name, row_offset(f, a), a->inner, f->width);
 	}
 	if (any) buf_puts(&f->body, "\t\t}\n");
@@ -363,7 +366,7 @@ static void scatter_rows(Fuse *f)
 		if (!a->t || a->walk == FLAT) continue;
 		if (!any++) buf_puts(&f->body, "\t\tfor (long r = 0; r < rows; r++) {\n\t\t\tlong row = u + r;\n");
 		if (any == 1 && needs_index(f)) put_index(f, &f->body, "\t\t\t");
-		buf_printf(&f->body, "\t\t\trt->st[%d](%s + %s, %" PRId64 ", %s + r * %" PRId64 ", %" PRId64 ");\n", (int)a->dtype, a->name,
+		buf_printf(&f->body, "\t\t\trt->st[%s](%s + %s, %" PRId64 ", %s + r * %" PRId64 ", %" PRId64 ");\n", dt(f, a->dtype), a->name,
 		           a->moves ? row_offset(f, a) : "0", a->inner, f->v[f->p->outs.at[i].node].at, f->width, f->width);
 	}
 	if (any) buf_puts(&f->body, "\t\t}\n");
@@ -384,7 +387,7 @@ static void start_row(Fuse *f)
 		Access *a = &f->in[i];
 		if (!a->t || a->hoisted || a->walk != ROWS || a->inner != 0) continue;
 		a->block = new_block(f, dtype_class(a->dtype));
-		buf_printf(&f->body, "\t\trt->ld[%d](%s, %s, 0, PXLRT_BLOCK);\n", (int)a->dtype, a->block, a->row);
+		buf_printf(&f->body, "\t\trt->ld[%s](%s, %s, 0, PXLRT_BLOCK);\n", dt(f, a->dtype), a->block, a->row);
 	}
 }
 
@@ -408,7 +411,7 @@ static void put_load(Fuse *f, int i)
 	else {
 		v->slot = take_slot(f, n->cls);
 		v->at = f->slots.at[v->slot].name;
-		buf_printf(&f->body, "%srt->ld[%d](%s, %s, %" PRId64 ", n);\n", f->pad, (int)a->dtype, v->at, address(f, a), a->inner);
+		buf_printf(&f->body, "%srt->ld[%s](%s, %s, %" PRId64 ", n);\n", f->pad, dt(f, a->dtype), v->at, address(f, a), a->inner);
 	}
 }
 
@@ -452,7 +455,7 @@ static void put_norm(Fuse *f, int i)
 	if (!n->norm || is_native(n->dtype)) return;
 	/* the table leaves out what needs nothing: bool is 0 or 1 already */
 	if (n->dtype == DT_BOOL) buf_printf(&f->body, "%sif (rt->norm[%d]) rt->norm[%d](%s, n);\n", f->pad, DT_BOOL, DT_BOOL, f->v[i].at);
-	else buf_printf(&f->body, "%srt->norm[%d](%s, n);\n", f->pad, (int)n->dtype, f->v[i].at);
+	else buf_printf(&f->body, "%srt->norm[%s](%s, n);\n", f->pad, dt(f, n->dtype), f->v[i].at);
 }
 
 static void put_prim(Fuse *f, int i)
@@ -478,7 +481,7 @@ static void put_cvt(Fuse *f, int i)
 {
 	const FuseNode *n = &f->p->nodes.at[i], *a = &f->p->nodes.at[n->arg[0]];
 	place_value(f, i);                                   /* first: the classes may differ in size */
-	buf_printf(&f->body, "%srt->cvt[%d][%d](%s, %s, n);\n", f->pad, a->cls, (int)n->dtype, f->v[i].at, f->v[n->arg[0]].at);
+	buf_printf(&f->body, "%srt->cvt[PXLRT_%s][%s](%s, %s, n);\n", f->pad, classes[a->cls].name, dt(f, n->dtype), f->v[i].at, f->v[n->arg[0]].at);
 	release(f, n->arg[0], i);
 }
 
@@ -501,7 +504,7 @@ static void put_stores(Fuse *f)
 		const Access *a = &f->out[i];
 		const Value *v = &f->v[f->p->outs.at[i].node];
 		if (!a->t || v->direct == i || (f->mode == NARROW_ROWS && a->walk != FLAT)) continue;
-		buf_printf(&f->body, "%srt->st[%d](%s, %" PRId64 ", %s, n);\n", f->pad, (int)a->dtype, address(f, a), a->inner, v->at);
+		buf_printf(&f->body, "%srt->st[%s](%s, %" PRId64 ", %s, n);\n", f->pad, dt(f, a->dtype), address(f, a), a->inner, v->at);
 	}
 	if (f->mode == NARROW_ROWS) scatter_rows(f);
 }
@@ -516,17 +519,19 @@ static void put_line(Fuse *f)
 	buf_puts(&f->body, "\t}\n");
 }
 
+/* Very wide rows are cut: a unit is a row and the part of it between `from` and `to`. */
 static void put_wide(Fuse *f)
 {
 	int64_t wide = f->width < 2 * PIECE ? f->width : PIECE, pieces = (f->width + wide - 1) / wide;
-	buf_puts(&f->body, "\tfor (long u = lo; u < hi; u++) {\n");
+	const char *from = pieces > 1 ? "from" : "0", *to = pieces > 1 ? "to" : arena_printf(f->e->mem, "%" PRId64, f->width);
 	if (pieces > 1)
-		buf_printf(&f->body, "\t\tlong row = u / %" PRId64 ", from = u %% %" PRId64 " * %" PRId64 ";\n\t\tlong to = from + %" PRId64 " < %" PRId64
-		           " ? from + %" PRId64 " : %" PRId64 ";\n", pieces, pieces, wide, wide, f->width, wide, f->width);
-	else buf_printf(&f->body, "\t\tlong row = u, from = 0, to = %" PRId64 ";\n", f->width);
+		buf_printf(&f->body, "\tfor (long u = lo; u < hi; u++) {\n\t\tlong row = u / %" PRId64 ", from = u %% %" PRId64 " * %" PRId64
+		           ";\n\t\tlong to = from + %" PRId64 " < %" PRId64 " ? from + %" PRId64 " : %" PRId64 ";\n", pieces, pieces, wide, wide,
+		           f->width, wide, f->width);
+	else buf_puts(&f->body, "\tfor (long row = lo; row < hi; row++) {\n");
 	start_row(f);
-	buf_puts(&f->body, "\t\tfor (long i = from; i < to; i += PXLRT_BLOCK) {\n"
-	                   "\t\t\tlong n = to - i < PXLRT_BLOCK ? to - i : PXLRT_BLOCK;\n");
+	buf_printf(&f->body, "\t\tfor (long i = %s; i < %s; i += PXLRT_BLOCK) {\n"
+	           "\t\t\tlong n = %s - i < PXLRT_BLOCK ? %s - i : PXLRT_BLOCK;\n", from, to, to, to);
 	f->pad = "\t\t\t";
 	put_nodes(f);
 	put_stores(f);

@@ -145,8 +145,9 @@ static void emit_graph(Emit *e, Graph *g)
 	check_outputs(e, g);
 	for (int i = 0; i < gp->nop && !e->broken; i++)
 		if (!is_view(gp->order[i])) emit_op(e, gp->order[i], gp->call_frame ? gp->call_frame[i] : 0);
-	buf_putc(&e->out, '\n');
+	if (e->extra.n && e->extra.s[0] != '\n') buf_putc(&e->out, '\n');
 	put(&e->out, &e->extra);
+	buf_putc(&e->out, '\n');
 	emit_comment(&e->out, "", arena_printf(e->mem, "%s: %d inputs, %d outputs, %zu bytes of frame", g == e->ir->main ? "main" : g->id,
 	                                       g->inputs.n, g->outputs.n, gp->frame_bytes));
 	put(&e->out, &sig);
