@@ -72,33 +72,138 @@ VM void G(tile)(const int M, const int NV, long kn, const GT *a, long ai, long a
 			UNROLL for (int j = 0; j < NV; j++) acc[i][j] = GFMA(x, row[j], acc[i][j]);
 		}
 	}
+	VT al = (VT){ 0 } + alpha;
 	UNROLL for (int i = 0; i < M; i++)
 		UNROLL for (int j = 0; j < NV; j++) {
 			VU *p = (VU *)(c + i * ldc + j * VL);
-			VT v = acc[i][j] * alpha;
-			*p = beta == 0 ? v : v + *p * beta;
+			if (beta == 0) *p = acc[i][j] * al;
+			else if (beta == 1) *p = GFMA(acc[i][j], al, (VT)*p);
+			else *p = GFMA(acc[i][j], al, *p * beta);
 		}
 }
 
-/* --- packed operands: a as [k][TILE_ROWS], b as [k][TILE_VECS·VL] ------------------------------------------- */
-
-VM void G(packed)(const int NV, long kn, const GT *a, const GT *b, GT *c, long ldc, GT alpha, GT beta)
+/* the first `n` elements, zeros behind */
+VM VT G(part)(const GT *p, long n)
 {
-	G(tile)(TILE_ROWS, NV, kn, a, 1, TILE_ROWS, b, TILE_VECS * VL, c, ldc, alpha, beta);
+	_Alignas(64) GT x[VEC_BYTES / sizeof(GT)] = { 0 };
+	for (long i = 0; i < n; i++) x[i] = p[i];
+	return *(VT *)x;
 }
 
-static void G(packed_vecs)(int nv, long kn, const GT *a, const GT *b, GT *c, long ldc, GT alpha, GT beta)
+/* --- packing -------------------------------------------------------------------------------------------------------
+ * Panels of `width` rows (w) over k, zeros where the operand ends: dst[panel][k][w] = src[w·sw + k·sk]. */
+
+/* rows of the operand run along w: k by k, all panels of a row, so that reads are long */
+#define PACK_ROWS(name, S, get) \
+static void G(name##_rows)(GT *dst, const S *src, int width, long sk, long wn, long kn) \
+{ \
+	for (long k = 0; k < kn; k++) { \
+		const S *r = src + k * sk; \
+		GT *d = dst + k * width; \
+		long at = 0; \
+		for (; at + width <= wn; at += width, d += kn * width) \
+			EACH(width) { S v = r[at + i]; d[i] = (get); } \
+		if (at == wn) continue; \
+		for (long i = 0; i < width; i++) { \
+			S v = at + i < wn ? r[at + i] : 0; \
+			d[i] = (get); \
+		} \
+	} \
+}
+PACK_ROWS(pack, GT, v)
+PACK_ROWS(pack_f16, uint16_t, half_load(v))
+PACK_ROWS(pack_bf16, uint16_t, brain_load(v))
+
+/* lane l of merge(a, b, s): a[l] + a[l + s] where bit s of l is clear, else b[l - s] + b[l] */
+VM VT G(merge)(VT a, VT b, const int s)
 {
-	if (nv == 1) G(packed)(1, kn, a, b, c, ldc, alpha, beta);
-	else if (nv == 2) G(packed)(2, kn, a, b, c, ldc, alpha, beta);
-	else G(packed)(TILE_VECS, kn, a, b, c, ldc, alpha, beta);
+	G(gmask) straight, across;
+	UNROLL for (int l = 0; l < VL; l++) straight[l] = l & s ? VL + l : l, across[l] = l & s ? VL + l - s : l + s;
+	return __builtin_shuffle(a, b, straight) + __builtin_shuffle(a, b, across);
+}
+
+/* a square of VL vectors turned over: the same pairing without the sums */
+VM void G(turn)(VT *x)
+{
+	UNROLL for (int s = 1; s < VL; s *= 2)
+		UNROLL for (int v = 0; v < VL; v++) {
+			if (v & s) continue;
+			G(gmask) low, high;
+			VT p = x[v], q = x[v + s];
+			UNROLL for (int l = 0; l < VL; l++) low[l] = l & s ? VL + l - s : l, high[l] = l & s ? VL + l : l + s;
+			x[v] = __builtin_shuffle(p, q, low);
+			x[v + s] = __builtin_shuffle(p, q, high);
+		}
+}
+
+/* rows of the operand run along k: squares are turned over */
+static void G(pack_turned)(GT *dst, const GT *src, int width, long sw, long wn, long kn)
+{
+	for (long at = 0; at < wn; at += width, dst += kn * width)
+		for (long w = 0; w < width; w += VL)
+			for (long k = 0; k < kn; k += VL) {
+				VT x[VEC_BYTES / sizeof(GT)];
+				long ws = min_l(VL, wn - at - w), ks = min_l(VL, kn - k);
+				const GT *s = src + (at + w) * sw + k;
+				if (ws == VL && ks == VL) { UNROLL for (int v = 0; v < VL; v++) x[v] = *(const VU *)(s + v * sw); }
+				else for (int v = 0; v < VL; v++) x[v] = v < ws ? G(part)(s + v * sw, ks) : (VT){ 0 };
+				G(turn)(x);
+				GT *d = dst + k * width + w;
+				if (ks == VL) { UNROLL for (int v = 0; v < VL; v++) *(VU *)(d + v * width) = x[v]; }
+				else for (int v = 0; v < ks; v++) *(VU *)(d + v * width) = x[v];
+			}
+}
+
+#define PACK_ELEMENTS(name, S, get) \
+static void G(name##_elements)(GT *dst, const S *src, int width, long sw, long sk, long wn, long kn) \
+{ \
+	for (long at = 0; at < wn; at += width, dst += kn * width) \
+		for (long k0 = 0; k0 < kn; k0 += 16) \
+			for (long i = 0; i < width; i++) \
+				for (long k = k0; k < min_l(kn, k0 + 16); k++) { \
+					S v = at + i < wn ? src[(at + i) * sw + k * sk] : 0; \
+					dst[k * width + i] = (get); \
+				} \
+}
+PACK_ELEMENTS(pack, GT, v)
+PACK_ELEMENTS(pack_f16, uint16_t, half_load(v))
+PACK_ELEMENTS(pack_bf16, uint16_t, brain_load(v))
+
+static void G(pack)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn)
+{
+	if (sw == 1) G(pack_rows)(dst, src, width, sk, wn, kn);
+	else if (sk == 1 && width % VL == 0) G(pack_turned)(dst, src, width, sw, wn, kn);
+	else G(pack_elements)(dst, src, width, sw, sk, wn, kn);
+}
+#define PACK_HALF(name) \
+static void G(name)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn) \
+{ \
+	if (sw == 1) G(name##_rows)(dst, src, width, sk, wn, kn); \
+	else G(name##_elements)(dst, src, width, sw, sk, wn, kn); \
+}
+PACK_HALF(pack_f16)
+PACK_HALF(pack_bf16)
+
+/* --- packed operands: b as [k][TILE_VECS·VL]; a as [k][TILE_ROWS], or rows where they stand (lda > 0) ------------ */
+
+VM void G(packed)(const int NV, long kn, const GT *a, long lda, const GT *b, GT *c, long ldc, GT alpha, GT beta)
+{
+	if (lda) G(tile)(TILE_ROWS, NV, kn, a, lda, 1, b, TILE_VECS * VL, c, ldc, alpha, beta);
+	else G(tile)(TILE_ROWS, NV, kn, a, 1, TILE_ROWS, b, TILE_VECS * VL, c, ldc, alpha, beta);
+}
+
+static void G(packed_vecs)(int nv, long kn, const GT *a, long lda, const GT *b, GT *c, long ldc, GT alpha, GT beta)
+{
+	if (nv == 1) G(packed)(1, kn, a, lda, b, c, ldc, alpha, beta);
+	else if (nv == 2) G(packed)(2, kn, a, lda, b, c, ldc, alpha, beta);
+	else G(packed)(TILE_VECS, kn, a, lda, b, c, ldc, alpha, beta);
 }
 
 /* a tile that sticks out of c is made in a buffer */
-static void G(packed_edge)(int nv, long kn, const GT *a, const GT *b, GT *c, long ldc, long m, long n, GT alpha, GT beta)
+static void G(packed_edge)(int nv, long kn, const GT *a, long lda, const GT *b, GT *c, long ldc, long m, long n, GT alpha, GT beta)
 {
 	_Alignas(64) GT buf[TILE_ROWS * TILE_VECS * (VEC_BYTES / sizeof(GT))];
-	G(packed_vecs)(nv, kn, a, b, buf, TILE_VECS * VL, alpha, 0);
+	G(packed_vecs)(nv, kn, a, lda, b, buf, TILE_VECS * VL, alpha, 0);
 	for (long i = 0; i < m; i++)
 		for (long j = 0; j < n; j++) {
 			GT v = buf[i * TILE_VECS * VL + j];
@@ -106,49 +211,27 @@ static void G(packed_edge)(int nv, long kn, const GT *a, const GT *b, GT *c, lon
 		}
 }
 
-static void G(block)(long kn, const void *pa, const void *pb, void *pc, long ldc, long m, long n, double alpha, double beta)
+/* rows from i on, all columns; mm < TILE_ROWS only with a packed */
+static void G(block_rows)(long kn, const GT *a, long lda, const GT *b, GT *c, long ldc, long mm, long n, GT alpha, GT beta)
 {
-	const GT *a = pa, *b = pb;
-	GT *c = pc;
-	for (long i = 0; i < m; i += TILE_ROWS)
-		for (long j = 0; j < n; j += TILE_VECS * VL) {
-			long mm = min_l(TILE_ROWS, m - i), nn = min_l(TILE_VECS * VL, n - j);
-			int nv = (int)((nn + VL - 1) / VL);
-			if (mm == TILE_ROWS && nn % VL == 0) G(packed_vecs)(nv, kn, a + i * kn, b + j * kn, c + i * ldc + j, ldc, (GT)alpha, (GT)beta);
-			else G(packed_edge)(nv, kn, a + i * kn, b + j * kn, c + i * ldc + j, ldc, mm, nn, (GT)alpha, (GT)beta);
-		}
+	for (long j = 0; j < n; j += TILE_VECS * VL) {
+		long nn = min_l(TILE_VECS * VL, n - j);
+		int nv = (int)((nn + VL - 1) / VL);
+		if (mm == TILE_ROWS && nn % VL == 0) G(packed_vecs)(nv, kn, a, lda, b + j * kn, c + j, ldc, alpha, beta);
+		else G(packed_edge)(nv, kn, a, lda, b + j * kn, c + j, ldc, mm, nn, alpha, beta);
+	}
 }
 
-/* panels of `width` rows (w) over k, zeros where the operand ends: dst[panel][k][w] = src[w·sw + k·sk] */
-#define PACK(name, S, get) \
-static void G(name)(void *to, const void *from, int width, long sw, long sk, long wn, long kn) \
-{ \
-	GT *dst = to; \
-	const S *src = from; \
-	for (long at = 0; at < wn; at += width, dst += width * kn) { \
-		long w = min_l(width, wn - at); \
-		const S *s = src + at * sw; \
-		if (w < width) memset(dst, 0, (size_t)(width * kn) * sizeof *dst); \
-		if (sw == 1) { \
-			for (long k = 0; k < kn; k++) { \
-				const S *r = s + k * sk; \
-				GT *d = dst + k * width; \
-				if (w == width) { EACH(width) { S v = r[i]; d[i] = (get); } } \
-				else { EACH(w) { S v = r[i]; d[i] = (get); } } \
-			} \
-		} else { \
-			for (long k0 = 0; k0 < kn; k0 += 16) \
-				for (long i = 0; i < w; i++) { \
-					const S *r = s + i * sw; \
-					long k1 = min_l(kn, k0 + 16); \
-					for (long k = k0; k < k1; k++) { S v = r[k * sk]; dst[k * width + i] = (get); } \
-				} \
-		} \
-	} \
+static void G(block)(long kn, const void *a, long lda, const void *b, void *c, long ldc, long m, long n, double alpha, double beta)
+{
+	_Alignas(64) GT rest[TILE_ROWS * PACK_K];
+	for (long i = 0; i < m; i += TILE_ROWS) {
+		long mm = min_l(TILE_ROWS, m - i), stride = lda;
+		const GT *rows = (const GT *)a + i * (lda ? lda : kn);
+		if (lda && mm < TILE_ROWS) G(pack)(rest, rows, TILE_ROWS, lda, 1, mm, kn), rows = rest, stride = 0;
+		G(block_rows)(kn, rows, stride, b, (GT *)c + i * ldc, ldc, mm, n, (GT)alpha, (GT)beta);
+	}
 }
-PACK(pack, GT, v)
-PACK(pack_f16, uint16_t, half_load(v))
-PACK(pack_bf16, uint16_t, brain_load(v))
 
 /* --- few rows: b is read where it stands, row by row ------------------------------------------------------------ */
 
@@ -177,21 +260,12 @@ static void G(direct)(long kn, const void *a, long lda, const void *b, long ldb,
 
 /* --- few rows against a transposed b: dot products ----------------------------------------------------------------- */
 
-VM GT G(lane_sum)(VT v)
+/* VL vectors to one: lane l is the sum of x[l]'s lanes */
+VM VT G(sums)(VT *x)
 {
-	_Alignas(64) GT x[VEC_BYTES / sizeof(GT)];
-	*(VT *)x = v;
-	for (int w = VL / 2; w; w /= 2)
-		for (int j = 0; j < w; j++) x[j] += x[j + w];
+	UNROLL for (int s = 1; s < VL; s *= 2)
+		UNROLL for (int v = 0; v < VL; v += 2 * s) x[v] = G(merge)(x[v], x[v + s], s);
 	return x[0];
-}
-
-/* the first `n` elements, zeros behind */
-VM VT G(part)(const GT *p, long n)
-{
-	_Alignas(64) GT x[VEC_BYTES / sizeof(GT)] = { 0 };
-	for (long i = 0; i < n; i++) x[i] = p[i];
-	return *(VT *)x;
 }
 
 VM void G(dots)(const int M, const int R, long kn, const GT *a, long lda, const GT *b, long ldb, GT *c, long ldc, GT alpha, GT beta)
@@ -212,11 +286,16 @@ VM void G(dots)(const int M, const int R, long kn, const GT *a, long lda, const 
 		for (int i = 0; i < M; i++)
 			for (int r = 0; r < R; r++)
 				acc[i][r] = GFMA(G(part)(a + i * lda + k, kn - k), G(part)(b + r * ldb + k, kn - k), acc[i][r]);
-	for (int i = 0; i < M; i++)
-		for (int r = 0; r < R; r++) {
-			GT v = alpha * G(lane_sum)(acc[i][r]);
-			c[i * ldc + r] = beta == 0 ? v : v + beta * c[i * ldc + r];
+	UNROLL for (int at = 0; at < M * R; at += VL) {
+		VT x[VEC_BYTES / sizeof(GT)];
+		_Alignas(64) GT sum[VEC_BYTES / sizeof(GT)];
+		UNROLL for (int v = 0; v < VL; v++) x[v] = at + v < M * R ? acc[(at + v) / R][(at + v) % R] : (VT){ 0 };
+		*(VT *)sum = G(sums)(x) * alpha;
+		for (int v = 0; v < VL && at + v < M * R; v++) {
+			GT *p = c + (at + v) / R * ldc + (at + v) % R;
+			*p = beta == 0 ? sum[v] : sum[v] + beta * *p;
 		}
+	}
 }
 
 #define DOTS(M, R) case M: \

@@ -2,13 +2,14 @@
  *
  * Up to FEW_ROWS rows: b is streamed where it stands, since packing it would cost as much as the product
  * (rows of a are gathered first if a is transposed).  More rows: the tile's part of a and b is packed,
- * KC of k at a time, into the lane's scratch, and multiplied there.  16-bit floats are widened when packed
+ * PACK_K of k at a time, into the lane's scratch, and multiplied there.  16-bit floats are widened when packed
  * and accumulate in f32 in scratch. */
 #include "runtime/kernels/provider.h"
 
 #include <string.h>
 
-enum { FEW_ROWS = 16, KC = 256, TILE_M = 192, TILE_N = 384, DIRECT_KC = 8192 };
+/* dot products shorter than SHORT_K are not worth their final sums: b is packed */
+enum { FEW_ROWS = 16, SHORT_K = 48, TILE_M = 192, TILE_N = 384, DIRECT_K = 8192 };
 
 static const GemmIsa *loops_of(RtLane *ln, int dtype) { return dtype == DT_F64 ? isa_of(ln)->gemm_f64 : isa_of(ln)->gemm_f32; }
 
@@ -184,7 +185,7 @@ static void few_rows(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long m, 
 {
 	long k = 0;
 	do {
-		long kn = min_l(DIRECT_KC, g->d->k - k);
+		long kn = min_l(DIRECT_K, g->d->k - k);
 		few_rows_k(ln, g, isa, k, kn, m, j0, n, k ? 1 : g->d->beta);
 		k += kn;
 	} while (k < g->d->k);
@@ -204,14 +205,16 @@ static void packed(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long i0, l
 	const struct pxlrt_gemm *d = g->d;
 	PackFn pack = pack_of(isa, d->dtype);
 	size_t s = d->dtype == DT_F64 ? 8 : 4;
-	char *pa = ln->scratch, *pb = pa + (size_t)((m + isa->rows) * KC) * s;
+	char *pa = ln->scratch, *pb = pa + (size_t)((m + isa->rows) * PACK_K) * s;
 	long ai = d->ta ? 1 : d->lda, ak = d->ta ? d->lda : 1, bj = d->tb ? d->ldb : 1, bk = d->tb ? 1 : d->ldb;
+	int in_place = !d->ta && (d->dtype == DT_F32 || d->dtype == DT_F64);      /* rows of a need no packing */
 	long k = 0;
 	do {
-		long kn = min_l(KC, d->k - k);
+		long kn = min_l(PACK_K, d->k - k);
 		pack(pb, at_elem(g->b, d->dtype, k * bk + j0 * bj), isa->cols, bj, bk, n, kn);
-		pack(pa, at_elem(g->a, d->dtype, i0 * ai + k * ak), isa->rows, ai, ak, m, kn);
-		isa->block(kn, pa, pb, c, ldc, m, n, d->alpha, k ? 1 : beta);
+		const char *a = at_elem(g->a, d->dtype, i0 * ai + k * ak);
+		if (!in_place) pack(pa, a, isa->rows, ai, ak, m, kn), a = pa;
+		isa->block(kn, a, in_place ? d->lda : 0, pb, c, ldc, m, n, d->alpha, k ? 1 : beta);
 		k += kn;
 	} while (k < d->k);
 }
@@ -233,7 +236,7 @@ void gemm_portable_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0,
 	const struct pxlrt_gemm *d = g->d;
 	const GemmIsa *isa = loops_of(ln, d->dtype);
 	if (d->dtype == DT_F16 || d->dtype == DT_BF16) packed_half(ln, g, isa, i0, m, j0, n);
-	else if (d->m <= FEW_ROWS) few_rows(ln, g, isa, m, j0, n);
+	else if (d->m <= FEW_ROWS && !(d->tb && d->k < SHORT_K)) few_rows(ln, g, isa, m, j0, n);
 	else packed(ln, g, isa, i0, m, j0, n, at_elem_mut(g->c, d->dtype, i0 * d->ldc + j0), d->ldc, d->beta);
 	gemm_epilogue(ln, g, i0, m, j0, n);
 }

@@ -8,11 +8,13 @@
 
 #include "runtime/kernels/kernels.h"
 
+enum { PACK_K = 256 };             /* k that is packed at a time */
+
 /* inner loops; pointers are to the element type (f32 or f64) unless said otherwise */
 typedef struct GemmIsa {
 	int rows, cols, lanes;      /* the register tile, and elements of a vector */
-	/* c[m, n] = alpha a b + beta c on packed operands */
-	void (*block)(long k, const void *pa, const void *pb, void *c, long ldc, long m, long n, double alpha, double beta);
+	/* c[m, n] = alpha a b + beta c on packed b, k <= PACK_K; a packed (lda 0) or row-major */
+	void (*block)(long k, const void *a, long lda, const void *b, void *c, long ldc, long m, long n, double alpha, double beta);
 	void (*pack)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn);
 	void (*pack_f16)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn);
 	void (*pack_bf16)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn);
