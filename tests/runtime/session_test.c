@@ -336,6 +336,52 @@ static int align_main(const struct pxlrt *rt, struct pxlrt_lane *ln)
 	return memcmp(ln->consts, "constants", 9) ? 1 : 0;
 }
 
+/* --- printing --------------------------------------------------------------------------------------------------------- */
+
+typedef struct Printed { char text[4096]; size_t n; } Printed;
+
+static void collect(void *user, const char *text, size_t n)
+{
+	Printed *p = user;
+	if (p->n + n >= sizeof p->text) return;
+	memcpy(p->text + p->n, text, n);
+	p->text[p->n += n] = 0;
+}
+
+static int print_main(const struct pxlrt *rt, struct pxlrt_lane *ln)
+{
+	static const struct pxlrt_print d = { .dtype = DT_F32, .rank = 1, .dim = { 4 }, .title = "w", .threshold = 1000, .edge = 3, .width = 75,
+		.digits = 1, .sep = ' ', .open = '[', .close = ']' };
+	pthread_barrier_wait(&together);
+	for (int i = 0; i < 8; i++) rt->print(ln, &d, ln->vars);
+	return 0;
+}
+
+/* Replicas print at the same time; each text comes out whole. */
+static void test_print(void)
+{
+	RtProgram p = program(print_main, 4, 1);
+	RtStream none[NSTREAM];
+	Printed all = { .n = 0 };
+	RtOptions o = { .threads = 1, .print = collect, .print_user = &all };
+	RtSession *s = NULL;
+	RtErr e;
+	memcpy(none, streams, sizeof none);
+	none[X].used = none[Y].used = 0;
+	p.streams = none;
+	pthread_barrier_init(&together, NULL, 4);
+	CHECK("", !rt_session_new(&p, &o, &s, &e) && !rt_session_run(s, NULL, 0, &e));
+	size_t line = strcspn(all.text, "\n") + 1, good = line > 8 && all.n == 32 * line;
+	for (int i = 0; good && i < 32; i++) good = !memcmp(all.text, all.text + (size_t)i * line, line);
+	CHECK("", good);
+	rt_session_free(s);
+	o.print = NULL;
+	all.n = 0;
+	CHECK("", !rt_session_new(&p, &o, &s, &e) && !rt_session_run(s, NULL, 0, &e) && all.n == 0);
+	rt_session_free(s);
+	pthread_barrier_destroy(&together);
+}
+
 static void test_regions(void)
 {
 	RtProgram p = program(align_main, 1, 1);
@@ -371,6 +417,7 @@ int main(void)
 	test_binding();
 	test_replicas();
 	test_memory();
+	test_print();
 	test_regions();
 	return check_done();
 }
