@@ -74,10 +74,24 @@ static Parse *new_parse(Arena *mem, Intern *names, Diags *ds, uint32_t src)
 	return p;
 }
 
+/* The scanner, the grammar and tree.c each report when they know, which is not always in the order of the
+ * text.  Few diagnostics are kept, so inserting each in its place is quick. */
+static void sort_by_place(Diags *ds, int from)
+{
+	for (int i = from + 1; i < ds->at.n; i++) {
+		Diag *d = ds->at.at[i];
+		int j = i;
+		for (; j > from && ds->at.at[j - 1]->at.lo > d->at.lo; j--) ds->at.at[j] = ds->at.at[j - 1];
+		ds->at.at[j] = d;
+	}
+}
+
 Ast *lang_parse(Arena *mem, Intern *names, Diags *ds, uint32_t src)
 {
 	Parse *p = new_parse(mem, names, ds, src);
+	int before = ds->at.n;
 	run(p, T_START_FILE);
+	sort_by_place(ds, before);
 	return tree_list(p, A_FILE, (Span){ src, 0, (uint32_t)p->text->len }, p->decls);
 }
 

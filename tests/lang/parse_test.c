@@ -255,6 +255,42 @@ static void test_long_line(void)
 	CHECK("", p->ds.errors == 1 && strlen(diag_text(p)) < 400);
 }
 
+static void parse_in(Arena *small, const char *text, size_t n)
+{
+	Intern own;
+	intern_init(&own, small);
+	Sources srcs = { .mem = small };
+	Diags ds = { .mem = small, .srcs = &srcs };
+	uint32_t src = source_add(&srcs, "m.pxl", NULL, text, n);
+	Ast *a = lang_parse(small, &own, &ds, src);
+	Buf b = buf_new(small);
+	ast_print(a, &b);
+	ast_format(a, source_get(&srcs, src), &b);
+	CHECK("", ds.errors == 0);
+}
+
+static int fits(size_t limit, const char *text, size_t n)
+{
+	Arena small;
+	jmp_buf oom;
+	arena_init(&small, NULL, NULL);
+	small.limit = limit;
+	small.oom = &oom;
+	int ok = !setjmp(oom);
+	if (ok) parse_in(&small, text, n);
+	arena_free(&small);
+	return ok;
+}
+
+/* Memory runs out at every point in turn: the jump arrives, and all is given back (a leak checker looks on). */
+static void test_no_memory(void)
+{
+	size_t n, limit = 256;
+	char *text = read_file("tests/lang/statements.pxl", &n);
+	while (!fits(limit, text, n) && limit < ((size_t)1 << 22)) limit += 256;
+	CHECK("", limit > 50 * 256 && limit < ((size_t)1 << 22));
+}
+
 static void test_std(void)
 {
 	size_t n;
@@ -283,6 +319,7 @@ int main(void)
 	test_depth();
 	test_junk();
 	test_long_line();
+	test_no_memory();
 	test_std();
 	arena_free(&mem);
 	return check_done();
