@@ -19,6 +19,9 @@ typedef struct ElabOptions {
 	/* text of `use name` beside `from`: 1 found (text in arena), 0 not there, -1 unreadable (message in why) */
 	int (*read_module)(void *user, const Source *from, const char *name, const char **path, const char **text, size_t *len, Buf *why);
 	void (*print)(void *user, const char *text, size_t len);     /* the model's `print` */
+	/* array in a .npy file that a task names, looked for as the task's own file is: 1 read (bytes in arena), 0 with
+	 * the message in why; NULL: no files may be read */
+	int (*read_array)(void *user, const Source *from, const char *path, HostArray **out, Buf *why);
 	void *user;
 } ElabOptions;
 

@@ -1,0 +1,237 @@
+/* factory.c — variable factories: recipes of variables, instantiated later and as often as wanted (addons.md section 4);
+ * and `variable`, which makes one at once. */
+#include "compiler/elab/eval.h"
+
+#include <string.h>
+
+static HostArray *fixed(Elab *e, const Factory *f, Value v, Span at)
+{
+	HostArray *a = array_of(e, v, (int)f->spec.dtype, 1, at);
+	if (!a) return NULL;
+	if (a->shape.rank == 0 && f->spec.shape.rank) {          /* one number fills the variable */
+		RtInit init = { .kind = INIT_FULL, .a = rt_get(a->dtype, host_bytes(e->mem, a, e->o.seed), 0) };
+		HostArray *full = NEW(e->mem, HostArray);
+		*full = (HostArray){ f->spec.dtype, f->spec.shape, init };
+		return full;
+	}
+	if (shape_eq(a->shape, f->spec.shape)) return a;
+	Diag *d = fail_diag(e, E0620, at, "initial value of `%s` has another shape", f->name);
+	diag_label(e->ds, d, "%s against %s", shape_str(e->mem, a->shape), shape_str(e->mem, f->spec.shape));
+	return NULL;
+}
+
+static HostArray *from_init(Elab *e, const Factory *f, const RtInit *init, const char *name)
+{
+	HostArray *a = NEW(e->mem, HostArray);
+	name = intern_str(e->names, name);
+	uintptr_t draw = (uintptr_t)map_get(&e->draws, name);    /* stored as count + 1, so that 0 is "never" */
+	*a = (HostArray){ f->spec.dtype, f->spec.shape, *init };
+	a->init.name = name;
+	a->init.draw = (uint32_t)(draw ? draw - 1 : 0);
+	map_set(e->mem, &e->draws, name, (void *)(draw ? draw + 1 : 2));
+	return a;
+}
+
+/* the next sample: A33's generator, iterator or fixed data */
+static Value next_sample(Elab *e, Factory *f, Span at)
+{
+	Args none = { 0 };
+	none.at = at;
+	uint32_t n = f->draws++;
+	if (f->source.kind == V_FN) return n == 0 && f->kept.kind != V_UNSET ? f->kept : call_fn(e, f->source.u.fn, &none);
+	if (f->source.kind != V_RANGE) return f->source;
+	Value key = v_int(n);
+	return eval_index(e, f->source, &key, 1, at);
+}
+
+static HostArray *sample(Elab *e, Factory *f, const char *name, Span at)
+{
+	Value v = next_sample(e, f, at);
+	if (is_error(v)) return NULL;
+	if (v.kind == V_INIT) return from_init(e, f, v.u.init, name);
+	return fixed(e, f, v, at);
+}
+
+Tensor *factory_variable(Elab *e, Factory *f, const char *name, Span at)
+{
+	if (!building(e, at, "a variable is made")) return NULL;
+	HostArray *data = sample(e, f, name, at);
+	Build b = e->b;
+	b.g = b.ir->main;
+	b.at = at;
+	return data ? ir_variable(&b, data, name) : NULL;
+}
+
+Tensor *factory_input(Elab *e, Factory *f, const char *name)
+{
+	return ir_input(&e->b, f->spec, name ? name : f->name, f->by_ref);
+}
+
+static int is_source(Value v)
+{
+	return is_number(v) || is_seq(v) || v.kind == V_ARRAY || v.kind == V_INIT || v.kind == V_FN || v.kind == V_RANGE;
+}
+
+/* A34: what is not said by a spec is learned from one sample, which the first instance then uses */
+static int learn_spec(Elab *e, Factory *f, Span at)
+{
+	Value v = f->kept.kind != V_UNSET ? f->kept : f->source.kind == V_RANGE ? v_int(f->source.u.range->start) : f->source;
+	if (v.kind == V_INIT) {
+		fail(e, E0620, at, "the shape of `%s` is not known: give a spec, or the initialiser a shape", f->name);
+		return 0;
+	}
+	HostArray *a = array_of(e, v, -1, 1, at);
+	if (!a) return 0;
+	f->spec.dtype = a->dtype;
+	f->spec.shape = a->shape;
+	return 1;
+}
+
+Factory *factory_new(Elab *e, const char *name, Spec spec, Value source, int by_ref, int has_spec, Span at)
+{
+	Factory *f = NEW(e->mem, Factory);
+	*f = (Factory){ .name = intern_str(e->names, name), .spec = spec, .by_ref = by_ref, .source = source, .kept = v_unset() };
+	if (!is_source(source)) {
+		fail(e, E0620, at, "`%s` cannot start from %s", name, v_describe(e, source));
+		return NULL;
+	}
+	if (source.kind == V_FN) {
+		Args none = { 0 };
+		none.at = at;
+		f->kept = call_fn(e, source.u.fn, &none);
+		if (is_error(f->kept)) return NULL;
+		if (!is_source(f->kept) || f->kept.kind == V_FN || f->kept.kind == V_RANGE) {
+			fail(e, E0620, at, "the function that starts `%s` gives %s", name, v_describe(e, f->kept));
+			return NULL;
+		}
+	}
+	return has_spec || learn_spec(e, f, at) ? f : NULL;
+}
+
+/* --- methods ---------------------------------------------------------------------------------------------------------------- */
+#define F(c) ((c)->self.u.factory)
+
+static Value get_name(Elab *e, Call *c)   { return v_cstr(e->mem, F(c)->name); }
+static Value get_spec(Elab *e, Call *c)   { return v_spec(e->mem, F(c)->spec); }
+static Value get_shape(Elab *e, Call *c)  { return v_shape(e->mem, F(c)->spec.shape); }
+static Value get_dtype(Elab *e, Call *c)  { (void)e; return v_dtype(F(c)->spec.dtype); }
+static Value get_by_ref(Elab *e, Call *c) { (void)e; return v_bool(F(c)->by_ref); }
+
+static Value do_create_input(Elab *e, Call *c)
+{
+	const char *prefix = NULL;
+	if (!building(e, c->at, "an input is made")) return v_error();
+	if (is_given(c->arg[0]) && !want_str(e, c->arg[0], c->at, "`prefix`", &prefix)) return v_error();
+	if (e->b.g == e->b.ir->main) return fail(e, E0421, c->at, "the main graph has no inputs: use `create_tensor`");
+	return v_of(V_TENSOR, factory_input(e, F(c), prefix ? arena_printf(e->mem, "%s.%s", prefix, F(c)->name) : NULL));
+}
+
+static Value do_create_tensor(Elab *e, Call *c)
+{
+	const char *name = F(c)->name;
+	if (is_given(c->arg[0]) && !want_str(e, c->arg[0], c->at, "`name`", &name)) return v_error();
+	Tensor *t = factory_variable(e, F(c), name, c->at);
+	return t ? v_of(V_TENSOR, t) : v_error();
+}
+
+const Builtin factory_methods[] = {
+	{ "name", NULL, get_name }, { "spec", NULL, get_spec }, { "shape", NULL, get_shape }, { "dtype", NULL, get_dtype },
+	{ "by_ref", NULL, get_by_ref }, { "create_input", "prefix?", do_create_input }, { "create_tensor", "name?", do_create_tensor },
+	{ NULL, NULL, NULL }
+};
+
+/* --- variable, constant, streams ------------------------------------------------------------------------------------------------ */
+/* `dtype` may be a spec: then an initialiser needs no shape of its own */
+static int data_spec(Elab *e, Call *c, int narrow, Spec *s, int *has_spec, int *dtype)
+{
+	DType t;
+	*has_spec = c->arg[1].kind == V_SPEC || c->arg[1].kind == V_TENSOR;
+	*dtype = -1;
+	if (*has_spec) return want_spec(e, c->arg[1], c->at, "`dtype`", s);
+	if (is_given(c->arg[1])) {
+		if (!want_dtype(e, c->arg[1], c->at, "`dtype`", &t)) return 0;
+		*dtype = (int)t;
+	}
+	if (c->arg[0].kind == V_INIT || c->arg[0].kind == V_FN || c->arg[0].kind == V_RANGE) return 1;
+	HostArray *a = array_of(e, c->arg[0], *dtype, narrow, c->at);
+	if (!a) return 0;
+	c->arg[0] = v_of(V_ARRAY, a);
+	*s = (Spec){ .dtype = a->dtype, .shape = a->shape };
+	*has_spec = 1;
+	return 1;
+}
+
+static int data_args(Elab *e, Call *c, const char **name, int *narrow)
+{
+	*narrow = 1;
+	if (is_given(c->arg[2]) && !want_str(e, c->arg[2], c->at, "`name`", name)) return 0;
+	return !is_given(c->arg[3]) || want_bool(e, c->arg[3], c->at, "`downcast`", narrow);
+}
+
+static Value do_variable(Elab *e, Call *c)
+{
+	const char *name = NULL;
+	Spec s = { 0 };
+	int narrow, has_spec, dtype;
+	if (!building(e, c->at, "a variable is made") || !data_args(e, c, &name, &narrow)) return v_error();
+	if (!data_spec(e, c, narrow, &s, &has_spec, &dtype)) return v_error();
+	Factory *f = factory_new(e, name ? name : "t", s, c->arg[0], 0, has_spec, c->at);
+	if (!f) return v_error();
+	if (dtype >= 0) f->spec.dtype = (DType)dtype;
+	HostArray *data = sample(e, f, name ? name : "t", c->at);
+	Tensor *t = data ? ir_variable(&e->b, data, name) : NULL;
+	return t ? v_of(V_TENSOR, t) : v_error();
+}
+
+static Value do_constant(Elab *e, Call *c)
+{
+	const char *name = NULL;
+	Spec s = { 0 };
+	int narrow, has_spec, dtype;
+	if (!building(e, c->at, "a constant is made") || !data_args(e, c, &name, &narrow)) return v_error();
+	if (!data_spec(e, c, narrow, &s, &has_spec, &dtype)) return v_error();
+	Factory *f = factory_new(e, name ? name : "t", s, c->arg[0], 0, has_spec, c->at);
+	HostArray *data = f ? sample(e, f, name ? name : "t", c->at) : NULL;
+	if (!data) return v_error();
+	if (shape_nelems(data->shape) == 0) return fail(e, E0114, c->at, "a constant needs at least one element");
+	return v_of(V_TENSOR, ir_constant(&e->b, data, name));
+}
+
+/* h2d_stream(name, spec); PopXL's order (shape, dtype, name) is accepted too */
+static Value stream(Elab *e, Call *c, int is_input)
+{
+	Value name = v_unset(), spec = v_unset(), dtype = v_unset(), shape = v_unset();
+	const char *text = NULL;
+	Spec s;
+	if (!building(e, c->at, "a stream is made")) return v_error();
+	for (int i = 0; i < 3; i++) {
+		if (c->arg[i].kind == V_STR) name = c->arg[i];
+		else if (c->arg[i].kind == V_DTYPE) dtype = c->arg[i];
+		else if (is_seq(c->arg[i]) || c->arg[i].kind == V_INT) shape = c->arg[i];
+		else if (c->arg[i].kind != V_UNSET) spec = c->arg[i];
+	}
+	if (is_given(shape) && is_given(dtype)) spec = eval_index(e, dtype, &shape, 1, c->at);
+	if (is_given(name) && !want_str(e, name, c->at, "`name`", &text)) return v_error();
+	if (!want_spec(e, spec, c->at, "the spec of a stream", &s)) return v_error();
+	if (text && !*text) return fail(e, E0114, c->at, "a stream's name must not be empty");
+	Stream *st = ir_stream(&e->b, is_input, s, text);
+	return st ? v_of(V_STREAM, st) : v_error();
+}
+
+static Value do_h2d(Elab *e, Call *c) { return stream(e, c, 1); }
+static Value do_d2h(Elab *e, Call *c) { return stream(e, c, 0); }
+
+const Builtin stream_builtins[] = {
+	{ "variable", "data dtype? name? downcast?", do_variable }, { "constant", "data dtype? name? downcast?", do_constant },
+	{ "h2d_stream", "name? spec? stream_name?", do_h2d }, { "d2h_stream", "name? spec? stream_name?", do_d2h }, { NULL, NULL, NULL }
+};
+
+#define S(c) ((c)->self.u.stream)
+static Value st_name(Elab *e, Call *c)  { return v_cstr(e->mem, S(c)->name); }
+static Value st_spec(Elab *e, Call *c)  { return v_spec(e->mem, S(c)->spec); }
+static Value st_shape(Elab *e, Call *c) { return v_shape(e->mem, S(c)->spec.shape); }
+static Value st_dtype(Elab *e, Call *c) { (void)e; return v_dtype(S(c)->spec.dtype); }
+
+const Builtin stream_methods[] = {
+	{ "name", NULL, st_name }, { "spec", NULL, st_spec }, { "shape", NULL, st_shape }, { "dtype", NULL, st_dtype }, { NULL, NULL, NULL }
+};

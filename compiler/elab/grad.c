@@ -1,0 +1,180 @@
+/* grad.c — autodiff from the language, and what a gradient's record answers (R214–R238, A79, A100–A107). */
+#include "compiler/elab/eval.h"
+
+#include <string.h>
+
+Value map_to_dict(Elab *e, const Map *m)
+{
+	Value d = v_dict(e->mem);
+	for (int i = 0; i < m->n; i++) {
+		if (!m->at[i].key) continue;
+		Value k = v_of(V_TENSOR, (void *)(uintptr_t)m->at[i].key);
+		dict_set(e->mem, d.u.dict, dict_key(e->names, k), k, v_of(V_TENSOR, m->at[i].val));
+	}
+	return d;
+}
+
+static GradInfo *info_of(Elab *e, Value v, Span at)
+{
+	if (v.kind == V_GRAD) return v.u.grad;
+	if (v.kind == V_NAMED && v.u.named->info) return v.u.named->info;
+	fail(e, E0206, at, "a gradient's record is needed, not %s", v_describe(e, v));
+	return NULL;
+}
+
+/* called_graphs_grad_info: graph → record */
+static Map *called_map(Elab *e, Value v, Span at)
+{
+	Map *m = NEW(e->mem, Map);
+	if (!want_kind(e, v, V_DICT, at, "`called_graphs_grad_info`")) return NULL;
+	DICT_EACH(v.u.dict, x) {
+		Graph *g = want_graph(e, x->key, at, "a key of `called_graphs_grad_info`");
+		GradInfo *gi = g ? info_of(e, x->val, at) : NULL;
+		if (!gi) return NULL;
+		map_set(e->mem, m, g, gi);
+	}
+	return m;
+}
+
+static Value all_records(Elab *e, const Map *m)
+{
+	Value d = v_dict(e->mem);
+	for (int i = 0; i < m->n; i++) {
+		if (!m->at[i].key) continue;
+		Value k = v_graph(e, (Graph *)(uintptr_t)m->at[i].key);
+		dict_set(e->mem, d.u.dict, dict_key(e->names, k), k, v_of(V_GRAD, m->at[i].val));
+	}
+	return d;
+}
+
+static int tensor_list(Elab *e, Call *c, int i, const char *what, Tensor *const **out, int *n)
+{
+	Tensor **ts;
+	if (!is_given(c->arg[i])) return 1;
+	if (!want_tensors(e, c->arg[i], c->at, what, &ts, n)) return 0;
+	*out = ts;
+	return 1;
+}
+
+static Value named_grad(Elab *e, GradInfo *gi)
+{
+	Named *n = NEW(e->mem, Named);
+	n->graph = gi->graph;
+	n->args = tree_new(e, TREE_TENSORS);
+	n->info = gi;
+	return v_of(V_NAMED, n);
+}
+
+/* a second application would differentiate what the first one added (A79) */
+static int may_differentiate(Elab *e, Call *c, Named *n)
+{
+	int force = 0;
+	if (is_given(c->arg[5]) && !want_bool(e, c->arg[5], c->at, "`force`", &force)) return 0;
+	if (!n || !n->differentiated || force) return 1;
+	Diag *d = fail_diag(e, E0428, c->at, "%s was differentiated already", graph_title(n->graph));
+	diag_help(e->ds, d, (Span){ 0, 0, 0 }, "keep the first result, or say `force = true`");
+	return 0;
+}
+
+static int method_fits(Elab *e, Call *c)
+{
+	const char *m;
+	if (!is_given(c->arg[6])) return 1;
+	if (!want_str(e, c->arg[6], c->at, "`method`", &m)) return 0;
+	if (!strcmp(m, "auto") || !strcmp(m, "autodiff")) return 1;
+	if (!strcmp(m, "build_grad")) fail(e, E0122, c->at, "hand-written gradients are not available yet");
+	else fail(e, E0114, c->at, "`method` is \"auto\", \"autodiff\" or \"build_grad\"");
+	return 0;
+}
+
+static int options(Elab *e, Call *c, AutodiffOptions *o, int *return_all)
+{
+	*return_all = 0;
+	if (!tensor_list(e, c, 1, "`grads_provided`", &o->provided, &o->nprovided)) return 0;
+	if (!tensor_list(e, c, 2, "`grads_required`", &o->required, &o->nrequired)) return 0;
+	if (is_given(c->arg[3]) && !(o->called = called_map(e, c->arg[3], c->at))) return 0;
+	if (is_given(c->arg[4]) && !want_bool(e, c->arg[4], c->at, "`return_all_grad_graphs`", return_all)) return 0;
+	if (*return_all) o->all = NEW(e->mem, Map);
+	return method_fits(e, c);
+}
+
+static Value do_autodiff(Elab *e, Call *c)
+{
+	Named *n = c->arg[0].kind == V_NAMED ? c->arg[0].u.named : NULL;
+	AutodiffOptions o = { .zeros = n != NULL };
+	int all;
+	Graph *g = building(e, c->at, "a graph is differentiated") ? want_graph(e, c->arg[0], c->at, "the argument of `autodiff`") : NULL;
+	if (!g || !may_differentiate(e, c, n) || !options(e, c, &o, &all)) return v_error();
+	e->b.at = c->at;
+	int errors = e->ds->errors;
+	GradInfo *gi = autodiff(&e->b, g, &o);
+	if (!gi || e->ds->errors != errors) return v_error();
+	if (n) n->differentiated = 1;
+	if (all) return all_records(e, o.all);
+	return n ? named_grad(e, gi) : v_of(V_GRAD, gi);
+}
+
+const Builtin grad_builtins[] = {
+	{ "autodiff", "graph grads_provided? grads_required? called_graphs_grad_info? return_all_grad_graphs? force? method?", do_autodiff },
+	{ NULL, NULL, NULL }
+};
+
+/* --- the record --------------------------------------------------------------------------------------------------------------- */
+#define I(c) ((c)->self.u.grad)
+
+static Op *record(Elab *e, Call *c, int i, const char *what)
+{
+	return want_kind(e, c->arg[i], V_CALL, c->at, what) ? c->arg[i].u.op : NULL;
+}
+
+static Value as_dict(Elab *e, Map *m) { return m ? map_to_dict(e, m) : v_error(); }
+
+static Value do_inputs_dict(Elab *e, Call *c)
+{
+	Op *fwd = record(e, c, 0, "the forward call");
+	e->b.at = c->at;
+	return fwd ? as_dict(e, gradinfo_inputs_dict(&e->b, I(c), fwd)) : v_error();
+}
+
+static Value do_graph_ins(Elab *e, Call *c)
+{
+	Op *bwd = record(e, c, 0, "the gradient's call");
+	e->b.at = c->at;
+	return bwd ? as_dict(e, gradinfo_fwd_graph_ins(&e->b, I(c), bwd)) : v_error();
+}
+
+static Value do_parent_ins(Elab *e, Call *c)
+{
+	Op *fwd = record(e, c, 0, "the forward call"), *bwd = fwd ? record(e, c, 1, "the gradient's call") : NULL;
+	e->b.at = c->at;
+	return bwd ? as_dict(e, gradinfo_fwd_parent_ins(&e->b, I(c), fwd, bwd)) : v_error();
+}
+
+static Value get_graph(Elab *e, Call *c)   { return v_graph(e, I(c)->graph); }
+static Value get_forward(Elab *e, Call *c) { return v_graph(e, I(c)->fwd); }
+
+static Value connections(Elab *e, Expected *at, int n, int tensors)
+{
+	Value t = v_tuple(e->mem);
+	for (int i = 0; i < n; i++) list_push(e->mem, t.u.list, tensors ? v_of(V_TENSOR, at[i].fwd) : v_of(V_EXPECTED, &at[i]));
+	return t;
+}
+
+static Value get_ins(Elab *e, Call *c)      { return connections(e, I(c)->ins.at, I(c)->ins.n, 0); }
+static Value get_outs(Elab *e, Call *c)     { return connections(e, I(c)->outs.at, I(c)->outs.n, 0); }
+static Value get_inputs(Elab *e, Call *c)   { return connections(e, I(c)->ins.at, I(c)->ins.n, 1); }
+static Value get_outputs(Elab *e, Call *c)  { return connections(e, I(c)->outs.at, I(c)->outs.n, 1); }
+
+const Builtin grad_methods[] = {
+	{ "graph", NULL, get_graph }, { "forward_graph", NULL, get_forward }, { "expected_inputs", NULL, get_ins },
+	{ "expected_outputs", NULL, get_outs }, { "inputs", NULL, get_inputs }, { "outputs", NULL, get_outputs },
+	{ "inputs_dict", "fwd_call", do_inputs_dict }, { "fwd_graph_ins_to_grad_parent_outs", "grad_call", do_graph_ins },
+	{ "fwd_parent_ins_to_grad_parent_outs", "fwd_call grad_call", do_parent_ins }, { NULL, NULL, NULL }
+};
+
+static Value get_type(Elab *e, Call *c)   { return v_cstr(e->mem, c->self.u.expected->type == CONN_FWD ? "Fwd" : "FwdGrad"); }
+static Value get_tensor(Elab *e, Call *c) { (void)e; return v_of(V_TENSOR, c->self.u.expected->fwd); }
+
+const Builtin expected_methods[] = {
+	{ "connection_type", NULL, get_type }, { "fwd_tensor", NULL, get_tensor }, { NULL, NULL, NULL }
+};

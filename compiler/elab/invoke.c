@@ -1,0 +1,398 @@
+/* invoke.c — call, repeat, conditional, and the records of calls. */
+#include "compiler/elab/eval.h"
+
+#include <string.h>
+
+/* --- operands ------------------------------------------------------------------------------------------------------------- */
+static Tensor *operand_for(Elab *e, const Graph *g, int i, Value v, Span at)
+{
+	const Tensor *input = g->inputs.at[i];
+	const char *what = arena_printf(e->mem, "input `%s` of %s", input->name, graph_title(g));
+	if (v.kind == V_TENSOR) return in_graph(e, v.u.tensor, at, what) ? v.u.tensor : NULL;
+	if (is_number(v) || is_seq(v) || v.kind == V_ARRAY) return constant_of(e, v, (int)input->spec.dtype, NULL, at);
+	want_kind(e, v, V_TENSOR, at, what);
+	return NULL;
+}
+
+static void list_inputs(Elab *e, const Graph *g, Diag *d, Tensor *const *in)
+{
+	for (int i = 0; i < g->inputs.n && i < 12; i++) {
+		const Tensor *t = g->inputs.at[i];
+		diag_note(e->ds, d, t->at, "input %d, `%s` %s%s", i, t->name, spec_str(e->mem, t->spec.dtype, t->spec.shape),
+		          in[i] ? arena_printf(e->mem, ", gets `%s`", in[i]->name) : ", is not given");
+	}
+}
+
+static int by_position(Elab *e, Graph *g, const List *pos, Tensor **in, Span at)
+{
+	List flat = { 0 };
+	for (int i = 0; i < pos->n; i++) {
+		if (!is_seq(pos->at[i])) list_push(e->mem, &flat, pos->at[i]);
+		else if (!items_of(e, pos->at[i], at, &flat)) return 0;
+	}
+	if (flat.n > g->inputs.n) {
+		Diag *d = fail_diag(e, E0422, at, "too many inputs for %s: it has %d, %d are given", graph_title(g), g->inputs.n, flat.n);
+		if (g->at.src) diag_note(e->ds, d, g->at, "the graph is made here");
+		return 0;
+	}
+	for (int i = 0; i < flat.n; i++)
+		if (!(in[i] = operand_for(e, g, i, flat.at[i], at))) return 0;
+	return 1;
+}
+
+static int input_index(Elab *e, const Graph *g, Value key, Span at)
+{
+	if (key.kind == V_TENSOR && key.u.tensor->graph == g && key.u.tensor->input_index >= 0) return key.u.tensor->input_index;
+	Diag *d = fail_diag(e, E0426, at, "%s is not an input of %s", v_text(e, key), graph_title(g));
+	if (key.kind == V_TENSOR) diag_label(e->ds, d, "`%s` belongs to %s", key.u.tensor->name, graph_title(key.u.tensor->graph));
+	return -1;
+}
+
+static int by_map(Elab *e, Graph *g, Value dict, const char *taken, Tensor **in, Span at)
+{
+	if (!is_given(dict)) return 1;
+	if (!want_kind(e, dict, V_DICT, at, "the map of inputs")) return 0;
+	DICT_EACH(dict.u.dict, x) {
+		int i = input_index(e, g, x->key, at);
+		if (i < 0) return 0;
+		if (taken[i]) {
+			fail(e, E0424, at, "input `%s` of %s is specified twice", g->inputs.at[i]->name, graph_title(g));
+			return 0;
+		}
+		if (!(in[i] = operand_for(e, g, i, x->val, at))) return 0;
+	}
+	return 1;
+}
+
+static int by_binding(Elab *e, Graph *g, const Map *bound, const char *taken, Tensor **in, Span at)
+{
+	for (int i = 0; bound && i < bound->n; i++) {
+		const Tensor *input = bound->at[i].key;
+		if (!input || input->graph != g || input->input_index < 0) continue;
+		int k = input->input_index;
+		if (taken[k]) {
+			fail(e, E0424, at, "input `%s` of %s is specified twice: by position and by `bind`", input->name, graph_title(g));
+			return 0;
+		}
+		if (!(in[k] = operand_for(e, g, k, v_of(V_TENSOR, bound->at[i].val), at))) return 0;
+	}
+	return 1;
+}
+
+Tensor **graph_operands(Elab *e, Graph *g, const Map *bound, const List *pos, Value dict, int check, Span at)
+{
+	Tensor **in = NEWN(e->mem, Tensor *, g->inputs.n + 1);
+	char *taken = NEWN(e->mem, char, g->inputs.n + 1);
+	if (!building(e, at, "a graph is called") || !by_position(e, g, pos, in, at)) return NULL;
+	for (int i = 0; i < g->inputs.n; i++) taken[i] = in[i] != NULL;
+	if (!by_binding(e, g, bound, taken, in, at) || !by_map(e, g, dict, taken, in, at)) return NULL;
+	int missing = 0;
+	for (int i = 0; i < g->inputs.n; i++) missing += !in[i];
+	if (!missing || !check) return in;
+	Diag *d = fail_diag(e, E0423, at, "not enough inputs for %s: %d of %d missing", graph_title(g), missing, g->inputs.n);
+	list_inputs(e, g, d, in);
+	return NULL;
+}
+
+static Op *emit(Elab *e, const char *name, Graph *g, Graph *other, Tensor **in, int n, AttrVal *attrs, Span at)
+{
+	int inplace;
+	const OpDef *def = op_find(name, &inplace);
+	if (!def) {
+		fail(e, E0122, at, "the op `%s` is not available yet", name);
+		return NULL;
+	}
+	e->b.at = at;
+	int errors = e->ds->errors;
+	Op *op = ir_call(&e->b, (int)def->id, g, other, in, n, attrs);
+	return e->ds->errors == errors ? op : NULL;
+}
+
+Op *invoke(Elab *e, Graph *g, Tensor **in, Span at)
+{
+	return emit(e, "call", g, NULL, in, g->inputs.n, NULL, at);
+}
+
+Value v_call(Elab *e, Op *op) { (void)e; return v_of(V_CALL, op); }
+
+Value call_outputs(Elab *e, Op *op) { return op_results(e, op, op->callee[0]->written_outputs); }
+
+/* --- call ------------------------------------------------------------------------------------------------------------------ */
+static Op *do_invoke(Elab *e, Call *c, int check)
+{
+	Graph *g = want_graph(e, c->arg[0], c->at, "the first argument of `call`");
+	const Map *bound = c->arg[0].kind == V_BOUND ? &c->arg[0].u.bound->map : NULL;
+	Value dict = is_given(c->arg[2]) ? c->arg[2] : c->arg[3];
+	Tensor **in = g ? graph_operands(e, g, bound, c->arg[1].u.list, dict, check, c->at) : NULL;
+	return in ? invoke(e, g, in, c->at) : NULL;
+}
+
+static Value do_call(Elab *e, Call *c)
+{
+	Op *op = do_invoke(e, c, 1);
+	return op ? call_outputs(e, op) : v_error();
+}
+
+static Value do_call_info(Elab *e, Call *c)
+{
+	int check = 1;
+	if (is_given(c->arg[4]) && !want_bool(e, c->arg[4], c->at, "`check_inputs`", &check)) return v_error();
+	Op *op = do_invoke(e, c, check);
+	return op ? v_call(e, op) : v_error();
+}
+
+/* --- repeat ------------------------------------------------------------------------------------------------------------------ */
+static int loop_fits(Elab *e, const Graph *g, int64_t count, Span at)
+{
+	if (count < 0) fail(e, E0429, at, "`repeat` of %lld turns", (long long)count);
+	else if (g->written_outputs > g->inputs.n)
+		fail(e, E0429, at, "%s has %d outputs for %d inputs: each output becomes an input of the next turn", graph_title(g), g->written_outputs, g->inputs.n);
+	else return 1;
+	return 0;
+}
+
+static int carried_fit(Elab *e, const Graph *g, Span at)
+{
+	for (int i = 0; i < g->written_outputs; i++) {
+		const Tensor *in = g->inputs.at[i], *out = g->outputs.at[i];
+		if (in->spec.dtype == out->spec.dtype && shape_eq(in->spec.shape, out->spec.shape)) continue;
+		Diag *d = fail_diag(e, E0429, at, "output %d of %s cannot become its input %d", i, graph_title(g), i);
+		diag_note(e->ds, d, out->at, "the output is %s", spec_str(e->mem, out->spec.dtype, out->spec.shape));
+		diag_note(e->ds, d, in->at, "the input is %s", spec_str(e->mem, in->spec.dtype, in->spec.shape));
+		return 0;
+	}
+	return 1;
+}
+
+static AttrVal *count_attr(Elab *e, int64_t count)
+{
+	int inplace, n = 0;
+	const OpDef *def = op_find("repeat", &inplace);
+	while (def && def->params[n].kind != P_END) n++;
+	AttrVal *a = NEWN(e->mem, AttrVal, n + 1);
+	for (int i = 0; i < n; i++) {
+		a[i] = def->params[i].init;
+		if (def->params[i].kind == P_INT) a[i] = (AttrVal){ .set = 1, .i = count };
+	}
+	return a;
+}
+
+static Op *repeat_op(Elab *e, Call *c)
+{
+	int64_t count;
+	Graph *g = want_graph(e, c->arg[0], c->at, "the first argument of `repeat`");
+	const Map *bound = c->arg[0].kind == V_BOUND ? &c->arg[0].u.bound->map : NULL;
+	if (!g || !want_int(e, c->arg[1], c->at, "the count of `repeat`", &count)) return NULL;
+	if (!loop_fits(e, g, count, c->at) || !carried_fit(e, g, c->at)) return NULL;
+	Value dict = is_given(c->arg[3]) ? c->arg[3] : c->arg[4];
+	Tensor **in = graph_operands(e, g, bound, c->arg[2].u.list, dict, 1, c->at);
+	return in ? emit(e, "repeat", g, NULL, in, g->inputs.n, count_attr(e, count), c->at) : NULL;
+}
+
+static Value do_repeat(Elab *e, Call *c)
+{
+	Op *op = repeat_op(e, c);
+	return op ? call_outputs(e, op) : v_error();
+}
+
+static Value do_repeat_info(Elab *e, Call *c)
+{
+	Op *op = repeat_op(e, c);
+	return op ? v_call(e, op) : v_error();
+}
+
+/* --- conditional ---------------------------------------------------------------------------------------------------------------- */
+static Tensor **branch_inputs(Elab *e, Graph *g, Value list, Value dict, Span at)
+{
+	List pos = { 0 };
+	if (list.kind == V_TENSOR) list_push(e->mem, &pos, list);
+	else if (is_given(list) && !items_of(e, list, at, &pos)) return NULL;
+	return graph_operands(e, g, NULL, &pos, dict, 1, at);
+}
+
+static int branches_fit(Elab *e, const Graph *a, const Graph *b, Span at)
+{
+	if (a->written_outputs != b->written_outputs) {
+		fail(e, E0430, at, "the branches have %d and %d outputs", a->written_outputs, b->written_outputs);
+		return 0;
+	}
+	for (int i = 0; i < a->written_outputs; i++) {
+		const Tensor *x = a->outputs.at[i], *y = b->outputs.at[i];
+		if (x->spec.dtype == y->spec.dtype && shape_eq(x->spec.shape, y->spec.shape)) continue;
+		Diag *d = fail_diag(e, E0430, at, "output %d differs between the branches", i);
+		diag_note(e->ds, d, x->at, "the then branch gives %s", spec_str(e->mem, x->spec.dtype, x->spec.shape));
+		diag_note(e->ds, d, y->at, "the else branch gives %s", spec_str(e->mem, y->spec.dtype, y->spec.shape));
+		return 0;
+	}
+	return 1;
+}
+
+static int condition_fits(Elab *e, Value v, Span at, Tensor **cond)
+{
+	if (!want_tensor(e, v, at, "the condition", cond)) return 0;
+	Spec s = (*cond)->spec;
+	if (s.dtype == DT_BOOL && s.shape.rank <= 1 && shape_nelems(s.shape) == 1) return 1;
+	fail(e, E0430, at, "the condition is a bool tensor of one element, not %s", v_describe(e, v));
+	return 0;
+}
+
+static int no_refs(Elab *e, const Graph *g, Span at)
+{
+	for (int i = 0; i < g->inputs.n; i++)
+		if (g->inputs.at[i]->by_ref) {
+			fail(e, E0122, at, "by-reference inputs of a branch (`%s` of %s) are not available yet", g->inputs.at[i]->name, graph_title(g));
+			return 0;
+		}
+	return 1;
+}
+
+static Op *conditional_op(Elab *e, Call *c)
+{
+	Tensor *cond;
+	Graph *a = want_graph(e, c->arg[1], c->at, "the then branch"), *b = a ? want_graph(e, c->arg[2], c->at, "the else branch") : NULL;
+	if (!b || !condition_fits(e, c->arg[0], c->at, &cond) || !branches_fit(e, a, b, c->at)) return NULL;
+	if (!no_refs(e, a, c->at) || !no_refs(e, b, c->at)) return NULL;
+	Tensor **x = branch_inputs(e, a, c->arg[3], c->arg[5], c->at), **y = x ? branch_inputs(e, b, c->arg[4], c->arg[6], c->at) : NULL;
+	if (!y) return NULL;
+	Tensor **in = NEWN(e->mem, Tensor *, a->inputs.n + b->inputs.n + 1);
+	in[0] = cond;
+	for (int i = 0; i < a->inputs.n; i++) in[1 + i] = x[i];
+	for (int i = 0; i < b->inputs.n; i++) in[1 + a->inputs.n + i] = y[i];
+	return emit(e, "conditional", a, b, in, 1 + a->inputs.n + b->inputs.n, NULL, c->at);
+}
+
+static Value do_conditional(Elab *e, Call *c)
+{
+	Op *op = conditional_op(e, c);
+	return op ? call_outputs(e, op) : v_error();
+}
+
+static Value do_conditional_info(Elab *e, Call *c)
+{
+	Op *op = conditional_op(e, c);
+	return op ? v_call(e, op) : v_error();
+}
+
+#define COND_SIG "cond then_branch else_branch then_inputs? else_inputs? then_inputs_dict? else_inputs_dict?"
+const Builtin call_builtins[] = {
+	{ "call", "graph *inputs inputs_dict? args?", do_call },
+	{ "call_with_info", "graph *inputs inputs_dict? args? check_inputs?", do_call_info },
+	{ "repeat", "graph count *inputs inputs_dict? args?", do_repeat },
+	{ "repeat_with_info", "graph count *inputs inputs_dict? args?", do_repeat_info },
+	{ "conditional", COND_SIG, do_conditional }, { "conditional_with_info", COND_SIG, do_conditional_info }, { NULL, NULL, NULL }
+};
+
+/* --- records (R168–R173) ------------------------------------------------------------------------------------------------------------ */
+#define R(c) ((c)->self.u.op)
+
+static int is_conditional(const Op *op) { return op->callee[1] != NULL; }
+static int first_of(const Op *op, int branch) { return !is_conditional(op) ? 0 : branch ? 1 + op->callee[0]->inputs.n : 1; }
+
+static Value get_graph(Elab *e, Call *c)
+{
+	if (!is_conditional(R(c))) return v_graph(e, R(c)->callee[0]);
+	Value t = v_tuple(e->mem);
+	for (int i = 0; i < 2; i++) list_push(e->mem, t.u.list, v_graph(e, R(c)->callee[i]));
+	return t;
+}
+
+static Value get_inputs(Elab *e, Call *c)
+{
+	Value t = v_tuple(e->mem);
+	for (int i = 0; i < R(c)->in.n; i++)
+		if (R(c)->in.at[i]) list_push(e->mem, t.u.list, v_of(V_TENSOR, R(c)->in.at[i]));
+	return t;
+}
+
+static Value get_outputs(Elab *e, Call *c) { return v_tensors(e->mem, R(c)->out.at, R(c)->out.n); }
+
+static int position(Elab *e, Call *c, int n, const char *what, int *out)
+{
+	int64_t i;
+	if (!want_int(e, c->arg[0], c->at, "the position", &i)) return 0;
+	*out = (int)i;
+	if (i >= 0 && i < n) return 1;
+	fail(e, E0104, c->at, "the call has %d %s, so there is no number %lld", n, what, (long long)i);
+	return 0;
+}
+
+static Value parent_input(Elab *e, Call *c)
+{
+	int i;
+	return position(e, c, R(c)->in.n, "inputs", &i) ? v_of(V_TENSOR, R(c)->in.at[i]) : v_error();
+}
+
+static Value parent_output(Elab *e, Call *c)
+{
+	int i;
+	return position(e, c, R(c)->out.n, "outputs", &i) ? v_of(V_TENSOR, R(c)->out.at[i]) : v_error();
+}
+
+static Value graph_to_parent(Elab *e, Call *c)
+{
+	Op *op = R(c);
+	if (!want_kind(e, c->arg[0], V_TENSOR, c->at, "the tensor")) return v_error();
+	const Tensor *t = c->arg[0].u.tensor;
+	for (int k = 0; k < 2 && op->callee[k]; k++) {
+		if (op->callee[k] != t->graph) continue;
+		if (t->input_index >= 0) return v_of(V_TENSOR, op->in.at[first_of(op, k) + t->input_index]);
+		for (int i = 0; i < op->callee[k]->outputs.n && i < op->out.n; i++)
+			if (op->callee[k]->outputs.at[i] == t) return v_of(V_TENSOR, op->out.at[i]);
+	}
+	return fail(e, E0432, c->at, "`%s` is neither an input nor an output of the called graph", t->name);
+}
+
+static Value parent_to_graph(Elab *e, Call *c)
+{
+	Op *op = R(c);
+	if (!want_kind(e, c->arg[0], V_TENSOR, c->at, "the tensor")) return v_error();
+	for (int k = 0; k < 2 && op->callee[k]; k++)
+		for (int i = 0; i < op->callee[k]->inputs.n; i++)
+			if (op->in.at[first_of(op, k) + i] == c->arg[0].u.tensor) return v_of(V_TENSOR, op->callee[k]->inputs.at[i]);
+	return fail(e, E0432, c->at, "`%s` is not an input of the call", c->arg[0].u.tensor->name);
+}
+
+/* the four index maps; a conditional's take `then_branch` */
+static Value input_number(Elab *e, Call *c, int to_parent)
+{
+	Op *op = R(c);
+	int then = 1;
+	int64_t i;
+	if (!want_int(e, c->arg[0], c->at, "the position", &i)) return v_error();
+	if (is_given(c->arg[1]) && !want_bool(e, c->arg[1], c->at, "`then_branch`", &then)) return v_error();
+	int branch = is_conditional(op) && !then, first = first_of(op, branch), n = op->callee[branch]->inputs.n;
+	if (to_parent ? i >= 0 && i < n : i >= first && i < first + n) return v_int(to_parent ? first + i : i - first);
+	return fail(e, E0104, c->at, "there is no input number %lld here", (long long)i);
+}
+
+static Value input_to_parent(Elab *e, Call *c) { return input_number(e, c, 1); }
+static Value input_to_graph(Elab *e, Call *c)  { return input_number(e, c, 0); }
+static Value output_same(Elab *e, Call *c)
+{
+	int i;
+	return position(e, c, R(c)->out.n, "outputs", &i) ? v_int(i) : v_error();
+}
+
+static Value set_modified(Elab *e, Call *c)
+{
+	Op *op = R(c);
+	int infer = 0;
+	if (!want_kind(e, c->arg[0], V_TENSOR, c->at, "the tensor")) return v_error();
+	if (is_given(c->arg[1]) && !want_bool(e, c->arg[1], c->at, "`infer_modified_regions`", &infer)) return v_error();
+	for (int i = 0; i < op->in.n; i++)
+		if (op->in.at[i] == c->arg[0].u.tensor) {
+			e->b.at = c->at;
+			return ir_mark_modified(&e->b, op, i, infer) ? v_none() : v_error();
+		}
+	return fail(e, E0432, c->at, "`%s` is not an input of the call", c->arg[0].u.tensor->name);
+}
+
+const Builtin call_methods[] = {
+	{ "called_graph", NULL, get_graph }, { "graph", NULL, get_graph }, { "inputs", NULL, get_inputs }, { "outputs", NULL, get_outputs },
+	{ "parent_input", "position", parent_input }, { "parent_output", "position", parent_output },
+	{ "graph_to_parent", "t", graph_to_parent }, { "parent_to_graph", "t", parent_to_graph },
+	{ "graph_to_parent_input_index", "position then_branch?", input_to_parent },
+	{ "parent_to_graph_input_index", "position then_branch?", input_to_graph },
+	{ "graph_to_parent_output_index", "position", output_same }, { "parent_to_graph_output_index", "position", output_same },
+	{ "set_parent_input_modified", "t infer_modified_regions?", set_modified }, { NULL, NULL, NULL }
+};

@@ -1,0 +1,325 @@
+/* ops_call.c — any op of the table called from the language, by name or as a method.
+ *
+ * The op's parameter list says it all: tensors become operands, host values in their place become constants
+ * of the first tensor's dtype, the rest become attributes.  What the op itself demands of shapes and dtypes
+ * is its shape rule's affair. */
+#include "compiler/elab/eval.h"
+
+#include <string.h>
+
+/* what is known about one call while its arguments are sorted */
+typedef struct OpCall {
+	const OpDef *def;
+	int inplace, np;
+	Value *val;                          /* per parameter */
+	AttrVal *attr;
+	VEC(Tensor *) in;
+	const char *name;                    /* of the result */
+	const char *shown;                   /* "`add_`" */
+	Span at;
+	int dtype;                           /* of the first tensor operand; -1 */
+} OpCall;
+
+int building(Elab *e, Span at, const char *what)
+{
+	if (e->b.ir) return 1;
+	fail(e, E0421, at, "%s outside a program", what);
+	return 0;
+}
+
+int in_graph(Elab *e, const Tensor *t, Span at, const char *what)
+{
+	if (!building(e, at, what)) return 0;
+	if (t->graph == e->b.g) return 1;
+	Diag *d = fail_diag(e, E0420, at, "%s is a tensor of another %s", what, t->graph->ir == e->b.ir ? "graph" : "program");
+	diag_label(e->ds, d, "`%s` belongs to %s; %s is being built", t->name, t->graph->ir->main == t->graph ? "the main graph" : graph_title(t->graph), graph_title(e->b.g));
+	if (t->at.src) diag_note(e->ds, d, t->at, "it was made here");
+	if (t->graph->ir == e->b.ir) diag_help(e->ds, d, (Span){ 0, 0, 0 }, "pass it to the graph as an input");
+	return 0;
+}
+
+Tensor *constant_of(Elab *e, Value v, int dtype, const char *name, Span at)
+{
+	if (!building(e, at, "a constant is made")) return NULL;
+	HostArray *a = array_of(e, v, dtype, 1, at);
+	if (!a) return NULL;
+	if (shape_nelems(a->shape) == 0) {
+		fail(e, E0114, at, "a constant needs at least one element");
+		return NULL;
+	}
+	e->b.at = at;
+	return ir_constant(&e->b, a, name);
+}
+
+/* --- binding ------------------------------------------------------------------------------------------------------------ */
+static int same_name(const char *want, const char *param)
+{
+	static const char *const pairs[][2] = { { "dim", "axis" }, { "axis", "dim" }, { "keepdim", "keepdims" }, { "keepdims", "keepdim" },
+	                                        { "axis", "axes" }, { "dim", "axes" }, { "axes", "axis" } };
+	if (!strcmp(want, param)) return 1;
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+		if (!strcmp(want, pairs[i][0]) && !strcmp(param, pairs[i][1])) return 1;
+	return 0;
+}
+
+static int find_param(const OpDef *d, const char *name)
+{
+	int i = op_param(d, name);
+	for (int k = 0; i < 0 && d->params[k].kind != P_END; k++)
+		if (same_name(name, d->params[k].name)) i = k;
+	return i;
+}
+
+static void help_signature(Elab *e, const OpCall *c, Diag *d)
+{
+	Buf b = buf_new(e->mem);
+	op_signature(c->def, c->inplace, &b);
+	diag_help(e->ds, d, (Span){ 0, 0, 0 }, "it is `%s`", b.s);
+}
+
+static Value gathered(Elab *e, const Args *args, int *k)
+{
+	Value v = args->pos.at[*k].v;
+	if (is_seq(v) || v.kind == V_TREE) {
+		++*k;
+		return v;
+	}
+	v = v_tuple(e->mem);
+	while (*k < args->pos.n && (args->pos.at[*k].v.kind == V_TENSOR || args->pos.at[*k].v.kind == V_ARRAY))
+		list_push(e->mem, v.u.list, args->pos.at[(*k)++].v);
+	return v;
+}
+
+static int bind_positional(Elab *e, OpCall *c, const Args *args)
+{
+	int k = 0;
+	for (int i = 0; i < c->np && k < args->pos.n; i++) {
+		if (c->def->params[i].kind == P_TENSORS) c->val[i] = gathered(e, args, &k);
+		else c->val[i] = args->pos.at[k++].v;
+	}
+	if (k == args->pos.n) return 1;
+	Diag *d = fail_diag(e, E0201, args->pos.at[k].at, "too many arguments for %s", c->shown);
+	help_signature(e, c, d);
+	return 0;
+}
+
+static int unknown_keyword(Elab *e, const OpCall *c, const Arg *a)
+{
+	const char **known = NEWN(e->mem, const char *, c->np + 1);
+	for (int i = 0; i < c->np; i++) known[i] = c->def->params[i].name;
+	Diag *d = fail_diag(e, E0202, a->at, "%s has no parameter `%s`", c->shown, a->name);
+	const char *near = nearest(a->name, known, c->np);
+	if (near) diag_help(e->ds, d, (Span){ 0, 0, 0 }, "did you mean `%s`?", near);
+	else help_signature(e, c, d);
+	return 0;
+}
+
+static int bind_named(Elab *e, OpCall *c, const Args *args)
+{
+	for (int k = 0; k < args->named.n; k++) {
+		const Arg *a = &args->named.at[k];
+		int i = find_param(c->def, a->name);
+		if (i < 0 && !strcmp(a->name, "name")) {
+			if (is_given(a->v) && !want_str(e, a->v, a->at, "`name`", &c->name)) return 0;
+			continue;
+		}
+		if (i < 0) return unknown_keyword(e, c, a);
+		if (c->val[i].kind != V_UNSET) {
+			fail(e, E0204, a->at, "%s gets `%s` twice", c->shown, a->name);
+			return 0;
+		}
+		c->val[i] = a->v;
+	}
+	return 1;
+}
+
+static int bind(Elab *e, OpCall *c, const Args *args)
+{
+	for (int i = 0; i < c->np; i++) c->val[i] = v_unset();
+	if (!bind_positional(e, c, args) || !bind_named(e, c, args)) return 0;
+	for (int i = 0; i < c->np; i++) {
+		const Param *p = &c->def->params[i];
+		if (c->val[i].kind != V_UNSET || p->optional == OPTIONAL || p->kind == P_OPT_TENSOR || p->kind == P_HINT) continue;
+		Diag *d = fail_diag(e, E0203, args->at, "%s needs an argument for `%s`", c->shown, p->name);
+		help_signature(e, c, d);
+		return 0;
+	}
+	return 1;
+}
+
+/* --- operands ------------------------------------------------------------------------------------------------------------ */
+static void note_dtype(OpCall *c, Value v)
+{
+	if (c->dtype < 0 && v.kind == V_TENSOR) c->dtype = (int)v.u.tensor->spec.dtype;
+}
+
+static void find_dtype(OpCall *c)
+{
+	for (int i = 0; i < c->np; i++) {
+		note_dtype(c, c->val[i]);
+		if (c->def->params[i].kind == P_TENSORS && is_seq(c->val[i]))
+			for (int k = 0; k < c->val[i].u.list->n; k++) note_dtype(c, c->val[i].u.list->at[k]);
+	}
+}
+
+static int add_operand(Elab *e, OpCall *c, Value v, const char *param)
+{
+	Tensor *t = NULL;
+	const char *what = arena_printf(e->mem, "`%s` of %s", param, c->shown);
+	if (v.kind == V_TENSOR) t = v.u.tensor;
+	else if (is_number(v) || is_seq(v) || v.kind == V_ARRAY || v.kind == V_RANGE) t = constant_of(e, v, c->dtype, NULL, c->at);
+	else want_kind(e, v, V_TENSOR, c->at, what);
+	if (!t || !in_graph(e, t, c->at, what)) return 0;
+	vec_push(e->mem, &c->in, t);
+	return 1;
+}
+
+static int add_operands(Elab *e, OpCall *c, Value v, const char *param)
+{
+	List items = { 0 };
+	if (v.kind == V_TREE) {
+		Leaves l = tree_leaves(e, v.u.tree);
+		for (int i = 0; i < l.at.n; i++) list_push(e->mem, &items, l.at.at[i].v);
+	} else if (v.kind == V_TENSOR) list_push(e->mem, &items, v);
+	else if (!items_of(e, v, c->at, &items)) return 0;
+	for (int i = 0; i < items.n; i++)
+		if (!add_operand(e, c, items.at[i], param)) return 0;
+	return 1;
+}
+
+/* --- attributes ------------------------------------------------------------------------------------------------------------ */
+static int ints_attr(Elab *e, Value v, Span at, const char *what, AttrVal *out)
+{
+	List items = { 0 };
+	out->i = v.kind == V_INT;
+	if (v.kind == V_INT) list_push(e->mem, &items, v);
+	else if (!is_seq(v) && v.kind != V_RANGE) return want_int(e, v, at, what, &out->i);
+	else if (!items_of(e, v, at, &items)) return 0;
+	int64_t *x = NEWN(e->mem, int64_t, items.n + 1);
+	for (int i = 0; i < items.n; i++) {
+		x[i] = NO_INT;
+		if (items.at[i].kind != V_NONE && !want_int(e, items.at[i], at, what, &x[i])) return 0;
+	}
+	out->ints.at = x;
+	out->ints.n = items.n;
+	return 1;
+}
+
+static int array_attr(Elab *e, Value v, Span at, AttrVal *out)
+{
+	out->p = array_of(e, v, -1, 1, at);
+	return out->p != NULL;
+}
+
+static int stream_attr(Elab *e, Value v, Span at, const char *what, AttrVal *out)
+{
+	if (!want_kind(e, v, V_STREAM, at, what)) return 0;
+	out->p = v.u.stream;
+	if (v.u.stream->ir == e->b.ir) return 1;
+	fail(e, E0420, at, "%s is a stream of another program", what);
+	return 0;
+}
+
+static int attr_of(Elab *e, const Param *p, Value v, Span at, const char *what, AttrVal *out)
+{
+	DType t;
+	int b = 0;
+	out->set = 1;
+	switch (p->kind) {
+	case P_INT:    return want_int(e, v, at, what, &out->i);
+	case P_SCALAR: case P_FLOAT: return want_float(e, v, at, what, &out->f);
+	case P_BOOL:
+		if (!want_bool(e, v, at, what, &b)) return 0;
+		out->i = b;
+		return 1;
+	case P_STR:    return want_str(e, v, at, what, &out->s);
+	case P_DTYPE:
+		if (!want_dtype(e, v, at, what, &t)) return 0;
+		out->i = (int64_t)t;
+		return 1;
+	case P_INTS: case P_SHAPE: return ints_attr(e, v, at, what, out);
+	case P_ARRAY:  return array_attr(e, v, at, out);
+	case P_STREAM: return stream_attr(e, v, at, what, out);
+	case P_BUFFER:
+		out->p = v.u.buffer;
+		return want_kind(e, v, V_BUFFER, at, what);
+	case P_GRAPH:
+		out->p = want_graph(e, v, at, what);
+		return out->p != NULL;
+	default:
+		fail(e, E0206, at, "%s cannot be given here", what);
+		return 0;
+	}
+}
+
+/* one parameter: an operand slot, an attribute, or (P_SCALAR) one of each */
+static int place(Elab *e, OpCall *c, int i)
+{
+	const Param *p = &c->def->params[i];
+	Value v = c->val[i];
+	Tensor *hole = NULL;
+	const char *what = arena_printf(e->mem, "`%s` of %s", p->name, c->shown);
+	switch (p->kind) {
+	case P_HINT:    return 1;
+	case P_TENSOR:  return add_operand(e, c, v, p->name);
+	case P_TENSORS: return add_operands(e, c, v, p->name);
+	case P_OPT_TENSOR:
+		if (is_given(v)) return add_operand(e, c, v, p->name);
+		vec_push(e->mem, &c->in, hole);
+		return 1;
+	case P_SCALAR:
+		if (v.kind == V_TENSOR) return add_operand(e, c, v, p->name);
+		vec_push(e->mem, &c->in, hole);
+		break;
+	default: break;
+	}
+	if (v.kind == V_UNSET || (v.kind == V_NONE && p->optional == OPTIONAL)) {
+		c->attr[i] = p->init;
+		if (v.kind == V_NONE) c->attr[i].set = 0;
+		return 1;
+	}
+	return attr_of(e, p, v, c->at, what, &c->attr[i]);
+}
+
+Value op_results(Elab *e, Op *op, int n)
+{
+	for (int i = 0; i < op->out.n; i++)
+		if (op->out.at[i]->poison) return v_error();
+	if (n == 0) return v_none();
+	return n == 1 ? v_of(V_TENSOR, op->out.at[0]) : v_tensors(e->mem, op->out.at, n);
+}
+
+Value call_op(Elab *e, const OpDef *def, int inplace, Args *args)
+{
+	OpCall c = { .def = def, .inplace = inplace, .at = args->at, .dtype = -1 };
+	while (def->params[c.np].kind != P_END) c.np++;
+	c.shown = arena_printf(e->mem, "`%s%s`", def->name, inplace ? "_" : "");
+	c.val = NEWN(e->mem, Value, c.np + 1);
+	c.attr = NEWN(e->mem, AttrVal, c.np + 1);
+	if (!building(e, args->at, arena_printf(e->mem, "the op %s is used", c.shown)) || !bind(e, &c, args)) return v_error();
+	find_dtype(&c);
+	for (int i = 0; i < c.np; i++)
+		if (!place(e, &c, i)) return v_error();
+	int named = op_param(def, "name");
+	if (!c.name && named >= 0 && c.attr[named].set) c.name = c.attr[named].s;
+	e->b.at = args->at;
+	Op *op = (inplace ? ir_op_inplace : ir_op)(&e->b, (int)def->id, c.in.at, c.in.n, c.attr, c.name);
+	if (def->nout == -2) {
+		Value v = op_results(e, op, op->out.n);
+		return v.kind == V_TENSOR ? v_tensors(e->mem, op->out.at, 1) : v;
+	}
+	return op_results(e, op, op->out.n);
+}
+
+Value op_by_name(Elab *e, const char *name, Span at, int n, ...)
+{
+	Args args = { 0 };
+	args.at = at;
+	va_list ap;
+	va_start(ap, n);
+	for (int i = 0; i < n; i++) args_add(e, &args, NULL, va_arg(ap, Value), at);
+	va_end(ap);
+	int inplace = 0;
+	const OpDef *def = op_find(name, &inplace);
+	return def ? call_op(e, def, inplace, &args) : fail(e, E0122, at, "the op `%s` is not available yet", name);
+}
