@@ -11,6 +11,8 @@
 #include "lang/parse.h"
 #include "lang/grammar.h"
 
+#include <string.h>
+
 enum { MAX_OPEN = 200 };
 
 void parse_stop(Parse *p)
@@ -25,6 +27,7 @@ const Bracket *layout_innermost(const Parse *p)
 
 void layout_block(Parse *p)
 {
+	if (p->last.first) syntax_late(p, &p->last);
 	if (p->open.n) p->open.at[p->open.n - 1].block = 1;
 }
 
@@ -53,17 +56,25 @@ int layout_wants_more(int kind)
 
 static int starts_name(char c) { return ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_'; }
 
-/* Does the next line that holds anything start with `.name`?  Then no newline up to it counts; the place is
- * remembered, so that many empty lines are not looked through again and again. */
-static int point_follows(Parse *p)
+/* the next thing that is neither blank nor comment */
+static const char *below(const Parse *p)
 {
-	if (p->pos <= p->goes_on_at) return 1;
 	const char *s = p->text->text + p->pos;
 	for (;; s++) {
 		if (*s == '#') while (*s && *s != '\n') s++;
-		if (*s != ' ' && *s != '\t' && *s != '\r' && *s != '\n') break;
+		if (*s != ' ' && *s != '\t' && *s != '\r' && *s != '\n') return s;
 	}
-	if (s[0] != '.' || !starts_name(s[1])) return 0;
+}
+
+/* Does the line below go on with this one?  It does if it starts with `.name`; and if it starts with `{`, or
+ * with `else` after `}`, somebody laid out a block in another style, which is said where the token is read.
+ * The place is remembered, so that many empty lines are not looked through again and again. */
+static int goes_on_below(Parse *p)
+{
+	if (p->pos <= p->goes_on_at) return 1;
+	const char *s = below(p);
+	int late_else = p->last.kind == '}' && !strncmp(s, "else", 4) && !starts_name(s[4]);
+	if (!(s[0] == '.' && starts_name(s[1])) && s[0] != '{' && !late_else) return 0;
 	p->goes_on_at = (uint32_t)(s - p->text->text);
 	return 1;
 }
@@ -143,7 +154,7 @@ static int newline_counts(Parse *p)
 {
 	int last = p->last.kind;
 	if (!in_block(p) || last == T_NL || last == T_START_FILE || last == T_START_EXPR || last == '{') return 0;
-	return !layout_wants_more(last) && !point_follows(p);
+	return !layout_wants_more(last) && !goes_on_below(p);
 }
 
 static void raw_token(Parse *p, Token *t)
@@ -213,7 +224,8 @@ static void next_token(Parse *p, Token *t)
 	} else {
 		p->closing = 0;
 	}
-	t->first = p->fresh || p->last.kind == T_NL;
+	t->first = p->fresh || p->last.kind == T_NL || p->last.kind == T_START_FILE;
+	if (t->kind == T_ELSE && p->fresh && p->last.kind == '}' && in_block(p)) syntax_late(p, t);
 	p->fresh = 0;
 	track(p, t);
 	p->prev = p->last;
@@ -240,7 +252,7 @@ void layout_forget(Parse *p)
 }
 
 /* at the start of a line: a keyword of statements, or `name =` */
-static int starts_statement(const Parse *p, const Token *t)
+int layout_starts_statement(const Parse *p, const Token *t)
 {
 	switch (t->kind) {
 	case T_IF: case T_FOR: case T_WHILE: case T_WITH: case T_RETURN: case T_ASSERT: case T_BREAK: case T_CONTINUE: case T_BUILD:
@@ -266,7 +278,7 @@ static void skip_statement(Parse *p, Token *t)
 {
 	Token bad = p->last;
 	Diags *ds = p->ds, unseen = { .mem = p->mem, .srcs = ds->srcs };
-	int statement = starts_statement(p, &bad);
+	int statement = layout_starts_statement(p, &bad);
 	p->recover = 0;
 	forget(p, statement);
 	if (ended_before(p, &bad, statement && p->prev.kind != T_NL)) {

@@ -64,12 +64,14 @@ void layout_forget(Parse *p);                      /* after an error: drop open 
 void layout_broken_string(Parse *p);
 const Bracket *layout_innermost(const Parse *p);   /* NULL: nothing is open */
 int  layout_ends_value(int kind);                  /* can a token of this kind end an expression? */
+int  layout_starts_statement(const Parse *p, const Token *t);
 int  layout_wants_more(int kind);                  /* does the line go on after it? */
 void layout_raw(Parse *p, Token *t);               /* for format.c: every token as it stands, newlines included */
 void parse_stop(Parse *p);
 
 /* syntax.c */
 void syntax_error(Parse *p, const char *expected, int in_cond);
+void syntax_late(Parse *p, const Token *t);          /* `{` or `else` a line too late; parsing goes on */
 void syntax_missing(Parse *p, const Bracket *open, const Token *t);
 void syntax_too_deep(Parse *p, Span at);
 

@@ -66,9 +66,11 @@ static Span one_byte(const Parse *p, uint32_t at) { return (Span){ p->src, at, a
 void syntax_missing(Parse *p, const Bracket *b, const Token *t)
 {
 	int at_end = t->kind == 0 || (t->kind == T_NL && t->at.lo == t->at.hi);
-	Diag *d = diag(p->ds, E0006, t->at, "missing `%c`", closer_of(b));
+	int more = t->first && t->kind != T_NL && !b->block && !is_closer(t->kind);
+	int comma = more && !layout_starts_statement(p, t);
+	Diag *d = diag(p->ds, E0006, t->at, "missing %s`%c`", comma ? "`,` or " : "", closer_of(b));
 	if (at_end) diag_label(p->ds, d, "the file ends here");
-	else if (t->first && t->kind != T_NL && !b->block && !is_closer(t->kind)) diag_label(p->ds, d, "expected `,` or `%c` before this", closer_of(b));
+	else if (more) diag_label(p->ds, d, "expected `,` or `%c` before this", closer_of(b));
 	else diag_label(p->ds, d, "expected `%c` before this", closer_of(b));
 	diag_note(p->ds, d, one_byte(p, b->at), "this `%c` is not closed", b->kind);
 }
@@ -163,11 +165,17 @@ static int colon_block(Parse *p, const Wrong *w)
 	return 1;
 }
 
+void syntax_late(Parse *p, const Token *t)
+{
+	Diag *d = diag(p->ds, E0001, t->at, "%s at the start of a line", token_text(p, t));
+	if (t->kind == '{') diag_help(p->ds, d, (Span){0}, "the `{` of a block stands on the line that it belongs to: `if c {`");
+	else diag_help(p->ds, d, (Span){0}, "`else` stands on the line of the `}` before it: `} else {`");
+}
+
 static int late_else(Parse *p, const Wrong *w)
 {
 	if (w->t.kind != T_ELSE || !w->t.first) return 0;
-	Diag *d = diag(p->ds, E0001, w->t.at, "`else` at the start of a line");
-	diag_help(p->ds, d, (Span){0}, "`else` stands on the line of the `}` before it: `} else {`");
+	syntax_late(p, &w->t);
 	return 1;
 }
 
@@ -236,12 +244,31 @@ static int missing_params(Parse *p, const Wrong *w)
 	return 1;
 }
 
+/* what to do about some tokens in some places, when there is no row for it */
+static const char *hint(const Wrong *w)
+{
+	int in_brackets = w->open && !w->open->block;
+	switch (w->t.kind) {
+	case T_FOR: return !in_brackets ? NULL : w->open->kind == '[' ? "a comprehension has one `for`; nest another in its value"
+		: "a comprehension stands in [ ]";
+	case ':': return in_brackets && w->open->kind == '"' ? "values are inserted as `print` shows them, without a format"
+		: w->before.kind == T_NAME && w->before.first ? "only parameters have a declared type" : NULL;
+	case '+': return layout_ends_value(w->before.kind) ? NULL : "`+` stands between two values";
+	case '(': return w->before.kind == T_FOR ? "several names are written without parentheses: `for a, b in xs { … }`" : NULL;
+	case '{': return w->expected && !strcmp(w->expected, "`=`") ? "a kernel is one expression: `kernel k(x) = …`" : NULL;
+	case '.': case T_STR_BEGIN: return w->before.kind == T_USE || (w->expected && strstr(w->expected, "end of line or `,`"))
+		? "`use` takes names of modules: `use nn, data`" : NULL;
+	case T_NAME: return w->before.kind == T_NAME && w->before.first
+		? "a statement is an assignment, a call, or starts with a keyword" : NULL;
+	}
+	return NULL;
+}
+
 static int unexpected(Parse *p, const Wrong *w)
 {
 	Diag *d = diag(p->ds, E0001, w->t.at, "unexpected %s", token_text(p, &w->t));
 	if (w->expected) diag_label(p->ds, d, "expected %s", w->expected);
-	if (w->before.kind == T_NAME && w->t.kind == T_NAME && w->before.first)
-		diag_help(p->ds, d, (Span){0}, "a statement is an assignment, a call, or starts with a keyword");
+	if (hint(w)) diag_help(p->ds, d, (Span){0}, "%s", hint(w));
 	return 1;
 }
 
