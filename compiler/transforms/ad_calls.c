@@ -108,7 +108,8 @@ static Tensor *forward_value(Site *s, Tensor *t)
 		return grad_fwd(s->gr, s->op->in.at[s->first_in + t->input_index]);
 	}
 	for (int k = 0; k < g->outputs.n; k++)
-		if (g->outputs.at[k] == t) return s->value ? s->value[g->inputs.n + k] : grad_fwd(s->gr, s->op->out.at[k]);
+		if (g->outputs.at[k] == t && s->value && s->value[g->inputs.n + k]) return s->value[g->inputs.n + k];
+		else if (g->outputs.at[k] == t) return grad_fwd(s->gr, s->op->out.at[k]);
 	s->gr->ad->failed = 1;
 	grad_refuse(s->gr, s->op, "the gradient information given for what it calls needs a value the call does not have");
 	return b_zeros(&s->gr->b, t->spec);
@@ -227,7 +228,7 @@ static int can_unroll(Grad *gr, Op *op, int64_t count)
 	return 1;
 }
 
-/* inputs of every iteration, then its results: row i of `count` rows */
+/* inputs of every iteration, then its results: row i of `count` rows; the last results are the repeat's own */
 static Tensor **repeat_states(Grad *gr, Op *op, int count, int carried)
 {
 	Graph *g = op->callee[0];
@@ -237,10 +238,11 @@ static Tensor **repeat_states(Grad *gr, Op *op, int count, int carried)
 	for (int k = 0; k < g->inputs.n; k++) row[k] = grad_fwd(gr, op->in.at[k]);
 	for (int i = 0; i < count; i++) {
 		Tensor **now = row + (size_t)i * (size_t)width;
-		Op *call = ir_call(&gr->b, OP_call, g, NULL, now, g->inputs.n, NULL);
+		Op *call;
 
-		for (int k = 0; k < g->outputs.n; k++) now[g->inputs.n + k] = call->out.at[k];
 		if (i + 1 == count) break;
+		call = ir_call(&gr->b, OP_call, g, NULL, now, g->inputs.n, NULL);
+		for (int k = 0; k < g->outputs.n; k++) now[g->inputs.n + k] = call->out.at[k];
 		for (int k = 0; k < g->inputs.n; k++)
 			now[width + k] = k < carried ? call->out.at[k] : now[k];
 	}

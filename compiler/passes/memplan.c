@@ -1,0 +1,379 @@
+/* memplan.c — give every value an address.
+ *
+ * Each graph is scheduled; the value of a storage root lives from the step that makes it to the last
+ * step that reads it, through any view.  A fused result may take the place of an operand that dies at
+ * that step, so the two share a block.  Blocks of a graph's frame are placed by best fit: walking the
+ * steps, a new block takes the smallest hole that holds it, else the end grows.  For graphs that are not
+ * huge, placing blocks by falling size is tried as well, and the smaller frame wins.  A callee's frame is
+ * a block of its caller that lives for one step, so frames are planned callees first.
+ *
+ * After: every storage root that code touches has a Place, no two blocks that live at one step
+ * overlap, and frame_bytes >= lower_bound, the most bytes that live at any one step. */
+#include "compiler/passes/pass.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64, BY_SIZE_MAX = 3000 };
+
+typedef struct Block {
+	size_t bytes, offset;
+	int first, last;             /* steps */
+	int call;                    /* position in order of the call whose frame it is, or -1 */
+	int step;                    /* of the walk: order of appearance, for ties */
+} Block;
+
+typedef struct FramePlan {
+	Ir *ir;
+	Arena *mem;
+	Plan *plan;
+	Graph *g;
+	GraphPlan *gp;
+	int *block_of;               /* per tensor index: block of a root, or -1 */
+	VEC(Block) blocks;
+} FramePlan;
+
+static size_t round_up(size_t n) { return (n + ALIGN - 1) / ALIGN * ALIGN; }
+
+static size_t tensor_bytes(const Tensor *t)
+{
+	size_t n = (size_t)shape_nelems(t->spec.shape) * dtype_size(t->spec.dtype);
+
+	return n ? n : 1;
+}
+
+/* --- regions ------------------------------------------------------------------------------------------------ */
+
+static void place_variables(const Ir *ir, Plan *p)
+{
+	for (int i = 0; i < ir->main->tensors.n; i++) {
+		const Tensor *t = ir->main->tensors.at[i];
+		if (t->kind != T_VARIABLE) continue;
+		p->place[t->index] = (Place){ SPACE_VARS, p->var_bytes, tensor_bytes(t), 0 };
+		p->var_bytes += round_up(tensor_bytes(t));
+	}
+}
+
+/* graphs that repeat a constant, as gradient graphs do, share its bytes */
+static void place_constants(const Ir *ir, Plan *p, Arena *mem)
+{
+	Map known = { 0 };
+
+	for (int k = 0; k < ir->graphs.n; k++) {
+		const Graph *g = ir->graphs.at[k];
+		for (int i = 0; i < g->tensors.n; i++) {
+			const Tensor *t = g->tensors.at[i], *same;
+			if (t->kind != T_CONSTANT || !is_used(t)) continue;
+			if ((same = map_get(&known, t->data))) {
+				p->place[t->index] = p->place[same->index];
+				continue;
+			}
+			p->place[t->index] = (Place){ SPACE_CONSTS, p->const_bytes, tensor_bytes(t), 0 };
+			p->const_bytes += round_up(tensor_bytes(t));
+			map_set(mem, &known, t->data, (void *)(uintptr_t)t);
+		}
+	}
+}
+
+/* --- lifetimes ---------------------------------------------------------------------------------------------- */
+
+static void uses_until(FramePlan *f, Tensor *t, int step)
+{
+	Tensor *root = storage_root(t);
+
+	if (f->gp->last[root->index] < step) f->gp->last[root->index] = step;
+	if (f->gp->last[t->index] < step) f->gp->last[t->index] = step;
+}
+
+static void find_lifetimes(FramePlan *f)
+{
+	Graph *g = f->g;
+
+	for (int i = 0; i < g->tensors.n; i++) f->gp->first[g->tensors.at[i]->index] = f->gp->last[g->tensors.at[i]->index] = 0;
+	for (int s = 0; s < f->gp->nop; s++) {
+		Op *op = f->gp->order[s];
+		for (int i = 0; i < op->in.n; i++)
+			if (op->in.at[i]) uses_until(f, op->in.at[i], s);
+		for (int i = 0; i < op->out.n; i++) {
+			f->gp->first[op->out.at[i]->index] = s;
+			uses_until(f, op->out.at[i], s);
+		}
+	}
+	for (int i = 0; i < g->outputs.n; i++) uses_until(f, g->outputs.at[i], f->gp->nop);
+}
+
+/* --- blocks -------------------------------------------------------------------------------------------------- */
+
+static int new_block(FramePlan *f, size_t bytes, int first, int last, int call)
+{
+	Block b = { round_up(bytes), 0, first, last, call, f->blocks.n };
+
+	vec_push(f->mem, &f->blocks, b);
+	return f->blocks.n - 1;
+}
+
+/* May result k of a fused op be stored over operand i?  Element for element, if the operand is read in
+ * just the order in which the result is written, and nobody reads it later. */
+static int can_replace(FramePlan *f, const Op *op, int k, int i, int step)
+{
+	Tensor *y = op->out.at[k], *x = op->in.at[i];
+	Layout l = layout_of(x);
+
+	if (f->block_of[l.root->index] < 0 || f->gp->last[l.root->index] != step) return 0;
+	if (dtype_size(x->spec.dtype) != dtype_size(y->spec.dtype) || !shape_eq(x->spec.shape, y->spec.shape)) return 0;
+	if (!layout_contiguous(&l, x->spec.shape) || l.offset) return 0;
+	return tensor_bytes(l.root) == tensor_bytes(x);
+}
+
+/* operands of a fused op must be read in one way only for their memory to be taken */
+static int read_once(const Op *op, int i)
+{
+	const Tensor *root = storage_root(op->in.at[i]);
+
+	for (int k = 0; k < op->in.n; k++)
+		if (k != i && op->in.at[k] && storage_root(op->in.at[k]) == root) return 0;
+	return 1;
+}
+
+static int take_over(FramePlan *f, const Op *op, int k, int step, char *taken)
+{
+	if (op->code != OP_fused) return -1;
+	for (int i = 0; i < op->in.n; i++) {
+		Tensor *root;
+		if (!op->in.at[i] || taken[i] || !can_replace(f, op, k, i, step) || !read_once(op, i)) continue;
+		taken[i] = 1;
+		root = storage_root(op->in.at[i]);
+		return f->block_of[root->index];
+	}
+	return -1;
+}
+
+static void place_result(FramePlan *f, Op *op, int k, int step, char *taken)
+{
+	Tensor *t = op->out.at[k];
+	int pos, b;
+
+	if (storage_root(t) != t) return;
+	if (op->code == OP_host_load) {
+		f->plan->place[t->index] = (Place){ SPACE_STREAM, 0, tensor_bytes(t), 0 };
+		return;
+	}
+	pos = f->g == f->ir->main ? -1 : output_position(t);
+	if (pos >= 0) {
+		f->plan->place[t->index] = (Place){ SPACE_PARAM, 0, tensor_bytes(t), f->g->inputs.n + pos };
+		return;
+	}
+	b = take_over(f, op, k, step, taken);
+	if (b < 0) b = new_block(f, tensor_bytes(t), step, f->gp->last[t->index], -1);
+	else if (f->blocks.at[b].last < f->gp->last[t->index]) f->blocks.at[b].last = f->gp->last[t->index];
+	f->block_of[t->index] = b;
+}
+
+static void make_blocks(FramePlan *f)
+{
+	Graph *g = f->g;
+
+	for (int i = 0; i < g->tensors.n; i++) f->block_of[g->tensors.at[i]->index] = -1;
+	for (int i = 0; i < g->inputs.n; i++) {
+		Tensor *t = g->inputs.at[i];
+		f->plan->place[t->index] = (Place){ SPACE_PARAM, 0, tensor_bytes(t), i };
+	}
+	for (int s = 0; s < f->gp->nop; s++) {
+		Op *op = f->gp->order[s];
+		char *taken = NEWN(f->mem, char, op->in.n + 1);
+		size_t bytes = op_is(op, CALLS) ? call_bytes(op, f->plan) : 0;
+
+		for (int k = 0; k < op->out.n; k++) place_result(f, op, k, s, taken);
+		if (bytes) new_block(f, bytes, s, s, s);
+	}
+}
+
+/* --- bounds ---------------------------------------------------------------------------------------------------- */
+
+static void find_bound(FramePlan *f)
+{
+	size_t *born = NEWN(f->mem, size_t, f->gp->nop + 2), *dead = NEWN(f->mem, size_t, f->gp->nop + 2), live = 0;
+
+	for (int i = 0; i < f->blocks.n; i++) {
+		born[f->blocks.at[i].first] += f->blocks.at[i].bytes;
+		dead[f->blocks.at[i].last + 1] += f->blocks.at[i].bytes;
+	}
+	for (int s = 0; s <= f->gp->nop; s++) {
+		live += born[s];
+		live -= dead[s];
+		if (live <= f->gp->lower_bound) continue;
+		f->gp->lower_bound = live;
+		f->gp->peak_step = s;
+	}
+}
+
+/* --- best fit, step by step ------------------------------------------------------------------------------------ */
+
+typedef struct Hole { size_t offset, bytes; } Hole;
+typedef VEC(Hole) Holes;
+
+static size_t take_hole(Holes *h, size_t bytes, size_t *end)
+{
+	int best = -1;
+	size_t at;
+
+	for (int i = 0; i < h->n; i++)
+		if (h->at[i].bytes >= bytes && (best < 0 || h->at[i].bytes < h->at[best].bytes)) best = i;
+	if (best >= 0) {
+		at = h->at[best].offset;
+		h->at[best].offset += bytes;
+		h->at[best].bytes -= bytes;
+		if (!h->at[best].bytes) memmove(h->at + best, h->at + best + 1, (size_t)(--h->n - best) * sizeof *h->at);
+		return at;
+	}
+	at = *end;
+	if (h->n && vec_last(h).offset + vec_last(h).bytes == *end) at = h->at[--h->n].offset;     /* the last hole grows */
+	*end = at + bytes;
+	return at;
+}
+
+static void give_back(Arena *mem, Holes *h, size_t offset, size_t bytes)
+{
+	int i = h->n;
+
+	vec_push(mem, h, ((Hole){ 0, 0 }));
+	while (i > 0 && h->at[i - 1].offset > offset) i--;
+	memmove(h->at + i + 1, h->at + i, (size_t)(h->n - 1 - i) * sizeof *h->at);
+	h->at[i] = (Hole){ offset, bytes };
+	if (i + 1 < h->n && h->at[i].offset + h->at[i].bytes == h->at[i + 1].offset) {
+		h->at[i].bytes += h->at[i + 1].bytes;
+		memmove(h->at + i + 1, h->at + i + 2, (size_t)(--h->n - i - 1) * sizeof *h->at);
+	}
+	if (i > 0 && h->at[i - 1].offset + h->at[i - 1].bytes == h->at[i].offset) {
+		h->at[i - 1].bytes += h->at[i].bytes;
+		memmove(h->at + i, h->at + i + 1, (size_t)(--h->n - i) * sizeof *h->at);
+	}
+}
+
+static int by_last(const void *a, const void *b)
+{
+	const Block *x = *(Block *const *)a, *y = *(Block *const *)b;
+
+	if (x->last != y->last) return x->last < y->last ? -1 : 1;
+	return (x->step > y->step) - (x->step < y->step);
+}
+
+/* blocks are in order of their first step already */
+static size_t fit_by_step(FramePlan *f)
+{
+	Block **ends = NEWN(f->mem, Block *, f->blocks.n + 1);
+	Holes holes = { 0 };
+	size_t end = 0;
+	int e = 0;
+
+	for (int i = 0; i < f->blocks.n; i++) ends[i] = &f->blocks.at[i];
+	if (f->blocks.n > 1) qsort(ends, (size_t)f->blocks.n, sizeof *ends, by_last);
+	for (int i = 0; i < f->blocks.n; i++) {
+		Block *b = &f->blocks.at[i];
+		for (; e < f->blocks.n && ends[e]->last < b->first; e++) give_back(f->mem, &holes, ends[e]->offset, ends[e]->bytes);
+		b->offset = take_hole(&holes, b->bytes, &end);
+	}
+	return end;
+}
+
+/* --- largest first ----------------------------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b)
+{
+	const Block *x = *(Block *const *)a, *y = *(Block *const *)b;
+
+	if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+	return (x->step > y->step) - (x->step < y->step);
+}
+
+/* the smallest gap between placed blocks that live at the same time; placed is sorted by offset */
+static size_t find_gap(Block *const *placed, int n, const Block *b)
+{
+	size_t end = 0, best = SIZE_MAX, at = SIZE_MAX;
+
+	for (int i = 0; i < n; i++) {
+		const Block *p = placed[i];
+		if (p->last < b->first || p->first > b->last) continue;
+		if (p->offset >= end + b->bytes && p->offset - end < best) {
+			best = p->offset - end;
+			at = end;
+		}
+		if (p->offset + p->bytes > end) end = p->offset + p->bytes;
+	}
+	return at == SIZE_MAX ? end : at;
+}
+
+static size_t fit_by_size(FramePlan *f)
+{
+	Block **todo = NEWN(f->mem, Block *, f->blocks.n + 1), **placed = NEWN(f->mem, Block *, f->blocks.n + 1);
+	size_t end = 0;
+
+	for (int i = 0; i < f->blocks.n; i++) todo[i] = &f->blocks.at[i];
+	if (f->blocks.n > 1) qsort(todo, (size_t)f->blocks.n, sizeof *todo, by_size);
+	for (int i = 0; i < f->blocks.n; i++) {
+		Block *b = todo[i];
+		int k = i;
+
+		b->offset = find_gap(placed, i, b);
+		while (k > 0 && placed[k - 1]->offset > b->offset) {
+			placed[k] = placed[k - 1];
+			k--;
+		}
+		placed[k] = b;
+		if (b->offset + b->bytes > end) end = b->offset + b->bytes;
+	}
+	return end;
+}
+
+static void fit(FramePlan *f)
+{
+	f->gp->frame_bytes = fit_by_step(f);
+	if (f->gp->frame_bytes == f->gp->lower_bound || f->blocks.n > BY_SIZE_MAX) return;
+	size_t bytes = fit_by_size(f);
+	if (bytes < f->gp->frame_bytes) f->gp->frame_bytes = bytes;
+	else f->gp->frame_bytes = fit_by_step(f);
+}
+
+/* --- putting it together ------------------------------------------------------------------------------------------ */
+
+static int plan_graph(Plan *p, Ir *ir, Graph *g, Arena *mem, int *block_of)
+{
+	FramePlan f = { .ir = ir, .mem = mem, .plan = p, .g = g, .gp = &p->graph[g->index], .block_of = block_of };
+
+	f.gp->order = schedule(g, mem);
+	if (!f.gp->order) return 0;
+	f.gp->nop = g->ops.n;
+	f.gp->call_frame = NEWN(mem, size_t, f.gp->nop + 1);
+	find_lifetimes(&f);
+	make_blocks(&f);
+	find_bound(&f);
+	fit(&f);
+	for (int i = 0; i < g->tensors.n; i++) {
+		Tensor *t = g->tensors.at[i];
+		int b = block_of[t->index];
+		if (b >= 0) p->place[t->index] = (Place){ SPACE_FRAME, f.blocks.at[b].offset, tensor_bytes(t), 0 };
+	}
+	for (int i = 0; i < f.blocks.n; i++)
+		if (f.blocks.at[i].call >= 0) f.gp->call_frame[f.blocks.at[i].call] = f.blocks.at[i].offset;
+	return 1;
+}
+
+Plan *memplan(Ir *ir, Arena *mem)
+{
+	Plan *p = NEW(mem, Plan);
+	Graph **order = callees_first(ir, mem);
+	int *first = NEWN(mem, int, ir->ntensor + 1), *last = NEWN(mem, int, ir->ntensor + 1);
+	int *block_of = NEWN(mem, int, ir->ntensor + 1);
+
+	p->place = NEWN(mem, Place, ir->ntensor + 1);
+	p->graph = NEWN(mem, GraphPlan, ir->graphs.n + 1);
+	place_variables(ir, p);
+	place_constants(ir, p, mem);
+	for (int i = 0; i < ir->graphs.n; i++) {
+		p->graph[order[i]->index].first = first;
+		p->graph[order[i]->index].last = last;
+		if (!plan_graph(p, ir, order[i], mem, block_of)) return NULL;
+	}
+	p->frame_bytes = p->graph[ir->main->index].frame_bytes;
+	return p;
+}

@@ -1,0 +1,67 @@
+/* pass.h — what passes share.  A pass changes ir, which is a private copy of the user's, and returns
+ * 0 only after a diagnostic.  Its file opens with what holds afterwards. */
+#ifndef COMPILER_PASSES_PASS_H
+#define COMPILER_PASSES_PASS_H
+
+#include "compiler/ops/grad.h"
+#include "compiler/passes/fuse.h"
+#include "compiler/passes/plan.h"
+
+typedef struct PassCx {
+	Ir *ir;
+	Arena *mem;                  /* ir->mem: passes live as long as the copy */
+	int level;
+} PassCx;
+
+#define PASS(name, level, doc) int pass_##name(PassCx *cx);
+#include "compiler/passes/passes.def"
+#undef PASS
+
+int   pass_bug(Ir *ir, Span at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));   /* E0999; gives 0 */
+
+/* --- util.c ------------------------------------------------------------------------------------------------- */
+int   is_output(const Tensor *t);                        /* of its graph */
+int   output_position(const Tensor *t);                  /* or -1 */
+int   is_used(const Tensor *t);                          /* by an op or as an output */
+int   op_modifies_any(const Op *op);
+char *graph_effects(Ir *ir, Arena *mem);                 /* per graph index: does running it have effects */
+int   op_has_effect(const Op *op, const char *graph_effect);     /* must run although nothing reads its results */
+int   same_attrs(const Op *a, const Op *b);
+/* the number all elements of a constant have; 0: not a constant, or they differ */
+int   constant_value(const Tensor *t, double *x);
+int   same_layout(const Layout *a, Shape as, const Layout *b, Shape bs);      /* the same elements in the same order */
+Build build_at(const Op *op);                            /* builds in op's graph, in op's context */
+void  run_after(Op *later, Op *first);                   /* adds a constraint unless it is there */
+Tensor *insert_copy(const Op *site, Tensor *t);          /* a contiguous copy of t, made in site's context */
+
+/* Which tensors' storage something writes: by tensor index of the root.  Good until the IR changes. */
+typedef struct Written { char *root; int n; } Written;
+Written written_roots(PassCx *cx, Graph *g);
+int     is_written(const Written *w, Tensor *t);
+
+/* order of graphs such that callees come before their callers; n = ir->graphs.n */
+Graph **callees_first(Ir *ir, Arena *mem);
+
+/* --- rewriting many ops of one graph: begin, replace as often as you like, end --------------------------------
+ * New ops are those at the end of g->ops since `mark`.  Constraints follow: what ran after the old op runs after
+ * what took its place.  When a result is replaced by a tensor that was there before, the caller has made sure
+ * that nobody writes either. */
+typedef struct Rewrite { PassCx *cx; Graph *g; Map moved; } Rewrite;
+Rewrite rewrite_begin(PassCx *cx, Graph *g);
+void    rewrite_replace(Rewrite *rw, Op *op, Tensor *const *with, int mark);    /* with: one per result */
+int     rewrite_has(const Rewrite *rw, const Op *op);                            /* replaced already */
+void    rewrite_end(Rewrite *rw);
+
+/* --- order.c --------------------------------------------------------------------------------------------------- */
+/* make the order in which seq reads and writes memory explicit, as constraints */
+void   order_accesses(PassCx *cx, Graph *g, Op *const *seq, int n);
+
+/* --- clone_graph.c ------------------------------------------------------------------------------------------ */
+/* Copy the ops of `from` into b->g; map: Tensor * → Tensor *, preset for the inputs, receives the rest.
+ * The new ops, in an order they can run in, are appended to seq. */
+typedef VEC(Op *) OpList;
+void   clone_ops(Build *b, Graph *from, Map *map, OpList *seq);
+Graph *clone_graph(Graph *g);                            /* same inputs and outputs, no callers */
+void   set_callee(Op *op, int k, Graph *g);              /* g has the same inputs and outputs */
+
+#endif
