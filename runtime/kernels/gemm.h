@@ -64,6 +64,10 @@ VM void G(tile)(const int M, const int NV, long kn, const GT *a, long ai, long a
 	VT acc[TILE_ROWS][8];
 	UNROLL for (int i = 0; i < M; i++)
 		UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (VT){ 0 };
+	/* c is about to be read: the next tile's part, so that it is here in time */
+	if (beta != 0)
+		UNROLL for (int i = 0; i < M; i++)
+			UNROLL for (int j = 0; j < NV; j++) __builtin_prefetch(c + i * ldc + (NV + j) * VL, 1);
 	for (long k = 0; k < kn; k++, a += ak, b += ldb) {
 		VT row[8];
 		UNROLL for (int j = 0; j < NV; j++) row[j] = *(const VU *)(b + j * VL);
@@ -309,7 +313,7 @@ static void G(dot_rows)(long kn, const GT *a, long lda, const GT *b, long ldb, G
 	switch (m) {
 	DOTS(1, 4) DOTS(2, 4) DOTS(3, (VEC_BYTES == 64 ? 4 : 3)) DOTS(4, (VEC_BYTES == 64 ? 4 : 2))
 #if VEC_BYTES == 64
-	DOTS(5, 3) DOTS(6, 3) DOTS(7, 2) DOTS(8, 2)
+	DOTS(5, 3) DOTS(6, 3) DOTS(7, 3) DOTS(8, 3)
 #endif
 	}
 }

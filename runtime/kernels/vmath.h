@@ -1,8 +1,8 @@
 /* vmath.h — the elementary functions, one element at a time and without branches, so that the loops of
  * vec.h vectorise them.
  *
- * Only + - * / sqrt, compares, selects and integer operations on the bits: with contraction off every
- * instruction set rounds the same way, so results have the same bits on every machine.  The polynomials
+ * Only + - * / sqrt, explicit fma, compares, selects and integer operations on the bits: with contraction off
+ * every instruction set rounds the same way, so results have the same bits on every machine.  The polynomials
  * are minimax fits (Remez exchange, 50 digits) made for this file.  Bounds, shown by tests/runtime:
  *   f32: exp log 2 ulp, tanh 3, sin cos 2, erf 3, sigmoid 4.   f64: exp log sin cos 2 ulp, tanh 4.
  * Arguments of sin and cos beyond SINCOS_MAX are for the caller (vec.h) to hand to libm. */
@@ -28,6 +28,28 @@ VM double with_sign_f64(double y, double x)
 	return f64_bits((bits_f64(y) & 0x7fffffffffffffffu) | (bits_f64(x) & 0x8000000000000000u));
 }
 
+/* a b + c rounded once.  Where there is no instruction for it f32 goes through double, rounded to odd so that
+ * the second rounding does no harm; f64 is left to libm. */
+VM float fma_f32(float a, float b, float c)
+{
+#if defined __FMA__ || !defined __x86_64__
+	return __builtin_fmaf(a, b, c);
+#else
+	double p = (double)a * (double)b, s = p + (double)c, v = s - p, e = (p - (s - v)) + ((double)c - v);
+	uint64_t u = bits_f64(s), away = (e > 0) == (s > 0);
+	return (float)f64_bits((~u & 1) & ((e > 0) | (e < 0)) ? u + 2 * away - 1 : u);
+#endif
+}
+
+VM double fma_f64(double a, double b, double c)
+{
+#if defined __FMA__ || !defined __x86_64__
+	return __builtin_fma(a, b, c);
+#else
+	return fma(a, b, c);
+#endif
+}
+
 /* adding 1.5·2^(mantissa bits) leaves the nearest integer in the low bits of the sum */
 #define ROUND_F32 12582912.0f
 #define ROUND_F64 6755399441055744.0
@@ -40,14 +62,14 @@ VM float exp2part_f32(float x, float lo)
 {
 	x = x > 89.0f ? 89.0f : x;
 	x = x < -104.0f ? -104.0f : x;
-	float t = x * 1.44269504f + ROUND_F32, n = t - ROUND_F32;
-	float r = (x - n * 0.693359375f) - n * -2.12194440e-4f + lo;
+	float t = fma_f32(x, 1.44269504f, ROUND_F32), n = t - ROUND_F32;
+	float r = fma_f32(n, 2.12194440e-4f, fma_f32(n, -0.693359375f, x)) + lo;
 	float p = 0.001381464171f;
-	p = p * r + 0.008368709682f;
-	p = p * r + 0.0416683869f;
-	p = p * r + 0.1666652069f;
-	p = p * r + 0.4999999345f;
-	p = r * r * p + r + 1.0f;
+	p = fma_f32(p, r, 0.008368709682f);
+	p = fma_f32(p, r, 0.0416683869f);
+	p = fma_f32(p, r, 0.1666652069f);
+	p = fma_f32(p, r, 0.4999999345f);
+	p = fma_f32(r * r, p, r) + 1.0f;
 	uint32_t k = bits_f32(t) - bits_f32(ROUND_F32) + 256, k1 = k >> 1, k2 = k - k1;
 	return p * f32_bits((k1 - 1) << 23) * f32_bits((k2 - 1) << 23);
 }
@@ -58,19 +80,19 @@ VM double exp2part_f64(double x, double lo)
 {
 	x = x > 710.0 ? 710.0 : x;
 	x = x < -746.0 ? -746.0 : x;
-	double t = x * 1.4426950408889634074 + ROUND_F64, n = t - ROUND_F64;
-	double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10 + lo;
+	double t = fma_f64(x, 1.4426950408889634074, ROUND_F64), n = t - ROUND_F64;
+	double r = fma_f64(n, -1.90821492927058770002e-10, fma_f64(n, -6.93147180369123816490e-01, x)) + lo;
 	double p = 2.50000950474758035e-8;
-	p = p * r + 2.7630234331356206e-7;
-	p = p * r + 2.75575861837065007e-6;
-	p = p * r + 0.00002480149313512039;
-	p = p * r + 0.000198412695068894775;
-	p = p * r + 0.00138888889435986607;
-	p = p * r + 0.00833333333349427062;
-	p = p * r + 0.0416666666665302626;
-	p = p * r + 0.166666666666664129;
-	p = p * r + 0.500000000000001062;
-	p = r * r * p + r + 1.0;
+	p = fma_f64(p, r, 2.7630234331356206e-7);
+	p = fma_f64(p, r, 2.75575861837065007e-6);
+	p = fma_f64(p, r, 0.00002480149313512039);
+	p = fma_f64(p, r, 0.000198412695068894775);
+	p = fma_f64(p, r, 0.00138888889435986607);
+	p = fma_f64(p, r, 0.00833333333349427062);
+	p = fma_f64(p, r, 0.0416666666665302626);
+	p = fma_f64(p, r, 0.166666666666664129);
+	p = fma_f64(p, r, 0.500000000000001062);
+	p = fma_f64(r * r, p, r) + 1.0;
 	uint64_t k = bits_f64(t) - bits_f64(ROUND_F64) + 2048, k1 = k >> 1, k2 = k - k1;
 	return p * f64_bits((k1 - 1) << 52) * f64_bits((k2 - 1) << 52);
 }
@@ -86,15 +108,15 @@ VM float log_f32(float x)
 	float e = (float)((int32_t)(u >> 23) - (tiny ? 150 : 127));
 	float f = f32_bits((u & 0x7fffffu) + 0x3f3504f3u) - 1.0f, z = f * f;
 	float p = -0.07634765384f;
-	p = p * f + 0.1276173599f;
-	p = p * f - 0.1316015139f;
-	p = p * f + 0.1420173098f;
-	p = p * f - 0.1662335778f;
-	p = p * f + 0.200012283f;
-	p = p * f - 0.2500082106f;
-	p = p * f + 0.3333333168f;
-	float y = f * z * p + e * -2.12194440e-4f - 0.5f * z;
-	y = f + y + e * 0.693359375f;
+	p = fma_f32(p, f, 0.1276173599f);
+	p = fma_f32(p, f, -0.1316015139f);
+	p = fma_f32(p, f, 0.1420173098f);
+	p = fma_f32(p, f, -0.1662335778f);
+	p = fma_f32(p, f, 0.200012283f);
+	p = fma_f32(p, f, -0.2500082106f);
+	p = fma_f32(p, f, 0.3333333168f);
+	float y = fma_f32(z, -0.5f, fma_f32(f * z, p, e * -2.12194440e-4f));
+	y = fma_f32(e, 0.693359375f, f + y);
 	y = x < 0.0f ? NAN : y;
 	y = x == 0.0f ? -INFINITY : y;
 	return x <= FLT_MAX ? y : x;
@@ -108,12 +130,12 @@ VM double log_f64(double x)
 	double f = f64_bits((u & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1.0;
 	double s = f / (2.0 + f), z = s * s, h = 0.5 * f * f;
 	double p = 0.14826659365432153;
-	p = p * z + 0.153111235519881915;
-	p = p * z + 0.181836727457766875;
-	p = p * z + 0.222221966117741013;
-	p = p * z + 0.285714287601738696;
-	p = p * z + 0.399999999993412987;
-	p = p * z + 0.666666666666674436;
+	p = fma_f64(p, z, 0.153111235519881915);
+	p = fma_f64(p, z, 0.181836727457766875);
+	p = fma_f64(p, z, 0.222221966117741013);
+	p = fma_f64(p, z, 0.285714287601738696);
+	p = fma_f64(p, z, 0.399999999993412987);
+	p = fma_f64(p, z, 0.666666666666674436);
 	/* log m = f - f²/2 + s (f²/2 + z p): the large terms are exact or nearly so */
 	double y = e * 6.93147180369123816490e-01 - ((h - (s * (h + z * p) + e * 1.90821492927058770002e-10)) - f);
 	y = x < 0.0 ? (double)NAN : y;
@@ -127,29 +149,29 @@ VM float tanh_f32(float x)
 {
 	float a = abs_f32(x), z = x * x;
 	float p = -0.005895147328f;
-	p = p * z + 0.0207959649f;
-	p = p * z - 0.05378382953f;
-	p = p * z + 0.1333192414f;
-	p = p * z - 0.33333298f;
+	p = fma_f32(p, z, 0.0207959649f);
+	p = fma_f32(p, z, -0.05378382953f);
+	p = fma_f32(p, z, 0.1333192414f);
+	p = fma_f32(p, z, -0.33333298f);
 	float big = with_sign_f32(1.0f - 2.0f / (exp_f32(a + a) + 1.0f), x);
-	return a < 0.6f ? x + x * z * p : big;
+	return a < 0.6f ? fma_f32(x * z, p, x) : big;
 }
 
 VM double tanh_f64(double x)
 {
 	double a = abs_f64(x), z = x * x;
 	double p = 0.0000454412741202309458;
-	p = p * z - 0.000201584259579416962;
-	p = p * z + 0.000573357564925817785;
-	p = p * z - 0.00145110094309350274;
-	p = p * z + 0.00359125342373671326;
-	p = p * z - 0.00886313128967316172;
-	p = p * z + 0.0218694808085324095;
-	p = p * z - 0.0539682536378302168;
-	p = p * z + 0.13333333332631797;
-	p = p * z - 0.333333333333281643;
+	p = fma_f64(p, z, -0.000201584259579416962);
+	p = fma_f64(p, z, 0.000573357564925817785);
+	p = fma_f64(p, z, -0.00145110094309350274);
+	p = fma_f64(p, z, 0.00359125342373671326);
+	p = fma_f64(p, z, -0.00886313128967316172);
+	p = fma_f64(p, z, 0.0218694808085324095);
+	p = fma_f64(p, z, -0.0539682536378302168);
+	p = fma_f64(p, z, 0.13333333332631797);
+	p = fma_f64(p, z, -0.333333333333281643);
 	double big = with_sign_f64(1.0 - 2.0 / (exp_f64(a + a) + 1.0), x);
-	return a < 0.6 ? x + x * z * p : big;
+	return a < 0.6 ? fma_f64(x * z, p, x) : big;
 }
 
 VM float sigmoid_f32(float x)
@@ -172,27 +194,27 @@ VM float erfc_tail_f32(float a)
 {
 	float t = 1.0f / (1.0f + 0.5f * a), s = f32_bits(bits_f32(a) & 0xfffff000u);
 	float q = -0.02781101208f;
-	q = q * t + 0.0570162291f;
-	q = q * t + 0.07910648111f;
-	q = q * t - 0.2864885141f;
-	q = q * t + 0.1601667958f;
-	q = q * t + 0.01584836509f;
-	q = q * t + 0.193560312f;
-	q = q * t + 0.2441686655f;
-	q = q * t + 0.2823239804f;
-	q = q * t + 0.2820863854f;
+	q = fma_f32(q, t, 0.0570162291f);
+	q = fma_f32(q, t, 0.07910648111f);
+	q = fma_f32(q, t, -0.2864885141f);
+	q = fma_f32(q, t, 0.1601667958f);
+	q = fma_f32(q, t, 0.01584836509f);
+	q = fma_f32(q, t, 0.193560312f);
+	q = fma_f32(q, t, 0.2441686655f);
+	q = fma_f32(q, t, 0.2823239804f);
+	q = fma_f32(q, t, 0.2820863854f);
 	return exp2part_f32(-s * s, -(a - s) * (a + s)) * t * q;
 }
 
 VM float erf_near_f32(float x)
 {
 	float z = x * x, p = 7.853843946e-5f;
-	p = p * z - 0.0008010189215f;
-	p = p * z + 0.005188327315f;
-	p = p * z - 0.02685381184f;
-	p = p * z + 0.1128358515f;
-	p = p * z - 0.3761262583f;
-	return x * 1.128379166f + x * z * p;
+	p = fma_f32(p, z, -0.0008010189215f);
+	p = fma_f32(p, z, 0.005188327315f);
+	p = fma_f32(p, z, -0.02685381184f);
+	p = fma_f32(p, z, 0.1128358515f);
+	p = fma_f32(p, z, -0.3761262583f);
+	return fma_f32(x * z, p, x * 1.128379166f);
 }
 
 VM float erf_f32(float x)
@@ -218,48 +240,48 @@ VM double phi_f64(double x) { return 0.5 * erfc(-x * 0.70710678118654752440); }
 VM float sin_near_f32(float r)
 {
 	float z = r * r, p = -0.0001951202987f;
-	p = p * z + 0.008332137163f;
-	p = p * z - 0.1666665424f;
-	return r + r * z * p;
+	p = fma_f32(p, z, 0.008332137163f);
+	p = fma_f32(p, z, -0.1666665424f);
+	return fma_f32(r * z, p, r);
 }
 
 VM float cos_near_f32(float r)
 {
 	float z = r * r, p = 2.44348563e-5f;
-	p = p * z - 0.001388733718f;
-	p = p * z + 0.04166664627f;
-	return 1.0f - 0.5f * z + z * z * p;
+	p = fma_f32(p, z, -0.001388733718f);
+	p = fma_f32(p, z, 0.04166664627f);
+	return fma_f32(z * z, p, fma_f32(z, -0.5f, 1.0f));
 }
 
 VM double sin_near_f64(double r)
 {
 	double z = r * r, p = 1.5894603751623955e-10;
-	p = p * z - 2.50507203910148724e-8;
-	p = p * z + 2.75573134512800633e-6;
-	p = p * z - 0.000198412698291138953;
-	p = p * z + 0.0083333333333215444;
-	p = p * z - 0.166666666666666285;
-	return r + r * z * p;
+	p = fma_f64(p, z, -2.50507203910148724e-8);
+	p = fma_f64(p, z, 2.75573134512800633e-6);
+	p = fma_f64(p, z, -0.000198412698291138953);
+	p = fma_f64(p, z, 0.0083333333333215444);
+	p = fma_f64(p, z, -0.166666666666666285);
+	return fma_f64(r * z, p, r);
 }
 
 VM double cos_near_f64(double r)
 {
 	double z = r * r, p = -1.13585643887264969e-11;
-	p = p * z + 2.08757029829102225e-9;
-	p = p * z - 2.75573142080913764e-7;
-	p = p * z + 0.0000248015872890017625;
-	p = p * z - 0.00138888888888733877;
-	p = p * z + 0.0416666666666665954;
+	p = fma_f64(p, z, 2.08757029829102225e-9);
+	p = fma_f64(p, z, -2.75573142080913764e-7);
+	p = fma_f64(p, z, 0.0000248015872890017625);
+	p = fma_f64(p, z, -0.00138888888888733877);
+	p = fma_f64(p, z, 0.0416666666666665954);
 	double h = 0.5 * z, w = 1.0 - h;
-	return w + (((1.0 - w) - h) + z * z * p);
+	return w + fma_f64(z * z, p, (1.0 - w) - h);
 }
 
 /* x - n π/2 with π/2 in parts of 33 bits, so that the first two products are exact; quadrant in *q */
 VM double quadrant(double x, uint64_t *q)
 {
-	double t = x * 0.63661977236758134308 + ROUND_F64, n = t - ROUND_F64;
+	double t = fma_f64(x, 0.63661977236758134308, ROUND_F64), n = t - ROUND_F64;
 	*q = bits_f64(t);
-	return ((x - n * 1.57079632673412561417e+00) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+	return fma_f64(n, -2.02226624879595063154e-21, fma_f64(n, -6.07710050630396597660e-11, fma_f64(n, -1.57079632673412561417e+00, x)));
 }
 
 /* turn: 0 for sine, 1 for cosine */
@@ -287,15 +309,15 @@ VM double sincos_f64(double x, uint64_t turn)
 #define GELU_2CA 0.071354816272600248776      /* 2c · 0.044715 */
 
 #define ACTIVATIONS(T, S) \
-VM T gelu_##S(T x) { return x / ((T)1 + exp_##S(-x * ((T)GELU_2C + (T)GELU_2CA * x * x))); } \
+VM T gelu_##S(T x) { return x / ((T)1 + exp_##S(-x * fma_##S((T)GELU_2CA * x, x, (T)GELU_2C))); } \
 /* σ(2u) + x σ(2u) (1 - σ(2u)) 2u'; beyond |x| = 32 the second term is 0, so x is clamped there */ \
 VM T gelu_slope_##S(T x) \
 { \
 	T c = x > (T)32 ? (T)32 : x; \
 	c = c < (T)-32 ? (T)-32 : c; \
-	T w = -c * ((T)GELU_2C + (T)GELU_2CA * c * c); \
+	T cc = c * c, w = -c * fma_##S((T)GELU_2CA, cc, (T)GELU_2C); \
 	T t = exp_##S(w > (T)60 ? (T)60 : w), s = (T)1 / ((T)1 + t); \
-	return s + c * (t * s * s) * ((T)GELU_2C + (T)(3 * GELU_2CA) * c * c); \
+	return fma_##S(c * (t * s * s), fma_##S((T)(3 * GELU_2CA), cc, (T)GELU_2C), s); \
 } \
 VM T geluerf_slope_##S(T x) \
 { \
