@@ -200,6 +200,26 @@ static int store_twice_main(const struct pxlrt *rt, struct pxlrt_lane *ln)
 	return st ? st : rt->host_store(ln, Y, ln->vars);
 }
 
+static int careful_main(const struct pxlrt *rt, struct pxlrt_lane *ln)
+{
+	const void *x;
+	int st = rt->host_load(ln, X, &x);
+	return st ? st : *(const float *)x < 0 ? rt->fault(ln, 1, "negative") : 0;
+}
+
+/* A failed run is over: the next one starts clean. */
+static void test_after_failure(void)
+{
+	RtProgram p = program(careful_main, 1, 1);
+	RtSession *s = session(&p);
+	RtErr e;
+	float x[8] = { -1 };
+	CHECK("", run(s, x, 8, NULL, 0, &e) == RT_ERUN && strstr(e.text, "add.pxl:5:5: host_store: negative"));
+	x[0] = 1;
+	CHECK("R310", !run(s, x, 8, NULL, 0, &e) && rt_session_runs(s) == 1);
+	rt_session_free(s);
+}
+
 static void test_binding(void)
 {
 	RtProgram p = program(add_main, 1, 1), twice = program(store_twice_main, 1, 1);
@@ -343,9 +363,11 @@ typedef struct Printed { char text[4096]; size_t n; } Printed;
 static void collect(void *user, const char *text, size_t n)
 {
 	Printed *p = user;
-	if (p->n + n >= sizeof p->text) return;
-	memcpy(p->text + p->n, text, n);
-	p->text[p->n += n] = 0;
+	size_t at = p->n;
+	if (at + n >= sizeof p->text) return;
+	nanosleep(&(struct timespec){ 0, 50000 }, NULL);       /* room for another lane to come between, if it could */
+	memcpy(p->text + at, text, n);
+	p->text[p->n = at + n] = 0;
 }
 
 static int print_main(const struct pxlrt *rt, struct pxlrt_lane *ln)
@@ -415,6 +437,7 @@ int main(void)
 	test_wrong_variable();
 	test_cursors();
 	test_binding();
+	test_after_failure();
 	test_replicas();
 	test_memory();
 	test_print();
