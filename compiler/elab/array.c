@@ -297,8 +297,10 @@ static void show_element(const HostArray *a, const void *p, int64_t i, Buf *out)
 	if (a->dtype == DT_BOOL) buf_puts(out, rt_get_int(a->dtype, p, (size_t)i) ? "true" : "false");
 	else if (dtype_is_float(a->dtype) || dtype_is_f8(a->dtype)) {
 		double x = rt_get(a->dtype, p, (size_t)i);
+		size_t was = out->n;
 		if (a->dtype == DT_F64) buf_float(out, x);
 		else buf_printf(out, "%.7g", x);
+		if (!strpbrk(out->s + was, ".en")) buf_puts(out, ".0");
 	} else buf_printf(out, "%lld", (long long)rt_get_int(a->dtype, p, (size_t)i));
 }
 
