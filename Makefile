@@ -100,6 +100,7 @@ $(BUILD)/o/runtime/rng.o $(BUILD)/o/runtime/formats/digits.o: KFLAGS := $(if $(S
 $(BUILD)/gen/lang/grammar.c: lang/grammar.y
 	@mkdir -p $(@D)
 	bison -Werror -o $@ --header=$(@:.c=.h) $<
+$(BUILD)/gen/lang/grammar.h: $(BUILD)/gen/lang/grammar.c ;
 $(BUILD)/gen/lang/lexer.c: lang/lexer.l $(BUILD)/gen/lang/grammar.c
 	@mkdir -p $(@D)
 	flex -o $@ --header-file=$(@:.c=.h) $<

@@ -134,6 +134,10 @@ static void load_into(Elab *e, File *f)
 	int errors = e->ds->errors;
 	f->ast = lang_parse(e->mem, e->names, e->ds, f->src);
 	f->failed = e->ds->errors != errors;
+	if (f->failed) {                      /* parts are missing from the tree: running it would only report what follows from that */
+		f->loading = 0;
+		return;
+	}
 	for (int i = 0; f->ast && i < f->ast->u.list.n; i++)      /* modules and functions may be used before their line */
 		if (f->ast->u.list.at[i]->kind == A_MODULE) {
 			const Ast *m = f->ast->u.list.at[i];
@@ -151,7 +155,10 @@ static void use_all(Elab *e, File *f, const Ast *a)
 		const Ast *name = a->u.names.at[i];
 		int errors = e->ds->errors;
 		use(e, f, name);
-		if (e->ds->errors != errors) continue;
+		if (e->ds->errors != errors) {
+			f->failed = 1;
+			continue;
+		}
 		uint32_t src = 0;
 		const char *key;
 		if (!find_module(e, f, name->u.name, name->at, &src, &key)) continue;
