@@ -109,6 +109,7 @@ static void test_goldens(void)
 	Paths p = pxl_files("tests/lang");
 	CHECK("", p.n > 20);
 	for (int i = 0; i < p.n; i++) {
+		if (strchr(p.at[i] + strlen("tests/lang/"), '/')) continue;       /* folders have tests of their own */
 		size_t n;
 		char *text = read_file(p.at[i], &n);
 		Parsed *r = parse(strrchr(p.at[i], '/') + 1, text, n);
