@@ -43,6 +43,17 @@ int op_by_ref(const Op *op, int i)
 	return i < op->modified.n && op->modified.at[i] != BY_VALUE;
 }
 
+/* a graph that is called already lifts its callers */
+int raise_depth(Graph *g, int depth)
+{
+	if (depth > MOST_CALL_LEVELS) return 0;
+	if (depth <= g->depth) return 1;
+	g->depth = depth;
+	for (int i = 0; i < g->calls.n; i++)
+		if (!raise_depth(g->calls.at[i]->graph, depth + 1)) return 0;
+	return 1;
+}
+
 /* --- checks ------------------------------------------------------------------------------------------------ */
 
 static const char *graph_word(const Op *op, const Graph *g)
@@ -59,6 +70,7 @@ static int check_callee(Infer *in, const Graph *g)
 	else if (g == here->ir->main) why = "it is the main graph";
 	else if (g == here) why = "it is the graph being built";
 	else if (graph_calls(g, here)) why = "it calls the graph being built: graphs cannot be recursive";
+	if (!why && !raise_depth(here, g->depth + 1)) why = arena_printf(here->ir->mem, "calls would be nested more than %d levels deep", MOST_CALL_LEVELS);
 	if (!why) return 1;
 	Diag *d = infer_error(in, E0428, "`%s` cannot call %s", in->def->name, graph_repr(here->ir->mem, g));
 	diag_label(here->ir->ds, d, "%s", why);

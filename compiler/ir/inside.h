@@ -23,6 +23,7 @@ const char *op_title(Arena *a, const Op *op);                /* "`add_` (op 103)
 /* call sites: operand i of a call, repeat or conditional against the callee's inputs */
 Tensor *callee_input(const Op *op, int i);                   /* NULL: the condition, or out of range */
 Tensor *parent_of_input(const Op *op, const Tensor *input);  /* operand given for a callee's input; NULL: none */
+int     raise_depth(Graph *g, int depth);                     /* g has calls `depth` levels deep; 0: too many */
 int     op_by_ref(const Op *op, int i);                      /* passed by reference to a call or repeat */
 
 /* which operand's storage result `out` takes over, judged by the op alone; -1: none */

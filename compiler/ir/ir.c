@@ -251,7 +251,8 @@ int graph_calls(const Graph *g, const Graph *callee)
 
 typedef struct Place { int ipu; TileSet tiles; } Place;      /* both unknown together */
 
-static Place place_of(Tensor *t, int epoch);
+static Place place_of(Tensor *t, int depth, int epoch);
+enum { FAR_ENOUGH = 1000 };              /* steps through calls after which a place counts as unknown */
 static const Place nowhere = { IPU_UNKNOWN, TILES_UNDEFINED };
 
 static Place op_place(const Op *op)
@@ -259,40 +260,40 @@ static Place op_place(const Op *op)
 	return (Place){ op->ipu, op->tiles == TILES_IO ? TILES_IO : TILES_COMPUTE };
 }
 
-static Place result_place(const Tensor *t, int epoch)
+static Place result_place(const Tensor *t, int depth, int epoch)
 {
 	const Op *op = t->def;
 	Place p = nowhere;
 	if (op->callee[0] && t->def_index < op->callee[0]->outputs.n)
-		p = place_of(op->callee[0]->outputs.at[t->def_index], epoch);
+		p = place_of(op->callee[0]->outputs.at[t->def_index], depth + 1, epoch);
 	if (p.ipu == IPU_UNKNOWN) p = op_place(op);
 	const OpDef *d = op_table[op->code];
 	if (!strcmp(d->name, "ipu_copy")) p.ipu = (int)op_attr(op, "destination")->i;
 	return p;
 }
 
-static Place use_place(const Use *u, int epoch)
+static Place use_place(const Use *u, int depth, int epoch)
 {
 	if (!u->op->callee[0]) return op_place(u->op);
 	Tensor *in = callee_input(u->op, u->index);
-	return in ? place_of(in, epoch) : op_place(u->op);
+	return in ? place_of(in, depth + 1, epoch) : op_place(u->op);
 }
 
-static Place place_of(Tensor *t, int epoch)
+static Place place_of(Tensor *t, int depth, int epoch)
 {
 	Place p = nowhere;
-	if (t->seen == epoch) return p;
+	if (t->seen == epoch || depth > FAR_ENOUGH) return p;
 	t->seen = epoch;
-	if (t->def) return result_place(t, epoch);
-	for (int i = 0; i < t->uses.n && p.ipu == IPU_UNKNOWN; i++) p = use_place(&t->uses.at[i], epoch);
+	if (t->def) return result_place(t, depth, epoch);
+	for (int i = 0; i < t->uses.n && p.ipu == IPU_UNKNOWN; i++) p = use_place(&t->uses.at[i], depth, epoch);
 	if (t->input_index < 0) return p;
 	for (int i = 0; i < t->graph->calls.n && p.ipu == IPU_UNKNOWN; i++) {
 		Tensor *parent = parent_of_input(t->graph->calls.at[i], t);
-		if (parent) p = place_of(parent, epoch);
+		if (parent) p = place_of(parent, depth + 1, epoch);
 	}
 	return p;
 }
 
 /* Where nothing was ever placed, what has a producer or a consumer is on the compute tiles of IPU 0. */
-int tensor_ipu(const Tensor *t) { return place_of((Tensor *)t, ++t->graph->ir->epoch).ipu; }
-TileSet tensor_tiles(const Tensor *t) { return place_of((Tensor *)t, ++t->graph->ir->epoch).tiles; }
+int tensor_ipu(const Tensor *t) { return place_of((Tensor *)t, 0, ++t->graph->ir->epoch).ipu; }
+TileSet tensor_tiles(const Tensor *t) { return place_of((Tensor *)t, 0, ++t->graph->ir->epoch).tiles; }

@@ -120,6 +120,9 @@ struct Op {
  * where the callee writes.  BY_REF_WHOLE: counts as written in any case. */
 typedef enum Passing { BY_VALUE, BY_REF, BY_REF_WHOLE } Passing;
 
+/* Walks over calls recurse, and so does the emitted code: a limit keeps both from running out of stack. */
+enum { MOST_CALL_LEVELS = 200 };
+
 /* --- graphs -------------------------------------------------------------------------------------------- */
 typedef void (*OpHook)(void *user, Op *op);
 typedef struct Hook { int handle; OpHook fn; void *user; } Hook;
@@ -143,6 +146,7 @@ struct Graph {
 	int not_differentiable;      /* R230: from a module with a hand-written gradient */
 	Span at;
 	const Frame *chain;
+	int depth;                   /* levels of calls below it; at most MOST_CALL_LEVELS */
 	int seen;                    /* scratch of compiler/ir: visited in epoch */
 };
 
