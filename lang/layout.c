@@ -27,8 +27,9 @@ const Bracket *layout_innermost(const Parse *p)
 
 void layout_block(Parse *p)
 {
-	if (p->last.first) syntax_late(p, &p->last);
-	if (p->open.n) p->open.at[p->open.n - 1].block = 1;
+	int n = p->open.n;
+	if (p->last.first && (n < 2 || p->open.at[n - 2].block)) syntax_late(p, &p->last);
+	if (n) p->open.at[n - 1].block = 1;
 }
 
 int layout_ends_value(int kind)

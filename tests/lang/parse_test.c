@@ -246,6 +246,15 @@ static void test_junk(void)
 	CHECK("", p->ds.errors == 0 && p->file->u.list.n == 1);
 }
 
+/* a length that is only claimed: the text itself is never looked at */
+static void test_too_long(void)
+{
+	Parsed *p = parse("long.pxl", "x = 1\n", 6);
+	p->srcs.at.at[0]->len = (size_t)1 << 30;
+	Ast *a = lang_parse(&mem, &names, &p->ds, p->src);
+	CHECK("", p->ds.errors == 1 && p->ds.at.at[0]->code == E0008 && a->u.list.n == 0);
+}
+
 static void test_long_line(void)
 {
 	Buf b = buf_new(&mem);
@@ -319,6 +328,7 @@ int main(void)
 	test_expr();
 	test_depth();
 	test_junk();
+	test_too_long();
 	test_long_line();
 	test_no_memory();
 	test_std();
