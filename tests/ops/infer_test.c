@@ -162,7 +162,7 @@ static void message(void)
 		"2 | w = param()\n"
 		"  | ^\n"
 		"note: in `Linear.build`, called from `Net.build` (mlp.pxl:2:1), called from program `train` (mlp.pxl:1:1)\n"
-		"help: transpose the right operand: `x @ w.T`\n\n");
+		"help: transpose the right operand: `x @ w.T`\n");
 	b_op1(&t.b, OP_exp, y);
 	CHECK("", t.ds.at.n == 1);       /* consumers of a failed op are silent */
 	bench_close(&t);
