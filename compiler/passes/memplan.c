@@ -141,6 +141,7 @@ static int take_over(FramePlan *f, const Op *op, int k, int step, char *taken)
 	for (int i = 0; i < op->in.n; i++) {
 		Tensor *root;
 		if (!op->in.at[i] || taken[i] || !can_replace(f, op, k, i, step) || !read_once(op, i)) continue;
+		if (pattern_writes(fused_pattern(op), i)) continue;      /* that memory gets another result */
 		taken[i] = 1;
 		root = storage_root(op->in.at[i]);
 		return f->block_of[root->index];
