@@ -168,6 +168,15 @@ static Value do_str(Elab *e, Call *c)
 	return v_str(e->mem, b.s, b.n);
 }
 
+/* tensors and graphs as PopXL's repr writes them (R42), the rest as inside containers */
+static Value do_repr(Elab *e, Call *c)
+{
+	Buf b = buf_new(e->mem);
+	if (c->arg[0].kind == V_TENSOR) return v_cstr(e->mem, tensor_repr(e->mem, c->arg[0].u.tensor));
+	value_show(e, c->arg[0], 1, &b);
+	return v_str(e->mem, b.s, b.n);
+}
+
 static Value do_abs(Elab *e, Call *c)
 {
 	Value v = c->arg[0];
@@ -322,7 +331,7 @@ const Builtin core_builtins[] = {
 	{ "print", "*values sep? end?", do_print }, { "len", "x", do_len }, { "range", "start stop? step?", do_range },
 	{ "enumerate", "values start?", do_enumerate }, { "zip", "*lists", do_zip }, { "list", "values?", do_list },
 	{ "tuple", "values?", do_tuple }, { "dict", "values? **named", do_dict }, { "int", "x", do_int }, { "float", "x", do_float },
-	{ "str", "x", do_str }, { "abs", "x", tensor_abs }, { "round", "x", do_round },
+	{ "str", "x", do_str }, { "repr", "x", do_repr }, { "abs", "x", tensor_abs }, { "round", "x", do_round },
 	{ "min", "*values **named", tensor_min }, { "max", "*values **named", tensor_max }, { "sum", "*values **named", tensor_sum },
 	{ "sorted", "values", do_sorted }, { "reversed", "values", do_reversed }, { "all", "values", do_all }, { "any", "values", do_any },
 	{ "map", "f values", do_map }, { "type", "x", do_type }, { "error", "message", do_error }, { NULL, NULL, NULL }

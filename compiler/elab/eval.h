@@ -102,6 +102,8 @@ Flow  exec(Elab *e, Env *env, const Ast *stmt);
 void  assign(Elab *e, Env *env, const Ast *target, Value v);
 /* every item of v in order, as a new list; 0 after a diagnostic */
 int   items_of(Elab *e, Value v, Span at, List *out);
+/* the same for loops: with two names or more, a dict or tree gives (key, value) pairs */
+int   loop_items(Elab *e, Value v, int names, Span at, List *out);
 
 /* --- field.c: v.name; methods and properties of each kind ------------------------------------------------------------ */
 Value get_field(Elab *e, Value obj, const char *name, Span at);

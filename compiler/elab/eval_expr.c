@@ -70,7 +70,7 @@ static Value eval_comp(Elab *e, Env *env, const Ast *a)
 {
 	Value iter = eval(e, env, a->u.comp.iter), out = v_list(e->mem);
 	List items = { 0 };
-	if (is_error(iter) || !items_of(e, iter, a->u.comp.iter->at, &items)) return v_error();
+	if (is_error(iter) || !loop_items(e, iter, a->u.comp.names.n, a->u.comp.iter->at, &items)) return v_error();
 	Env *in = env_new(e, env);
 	for (int i = 0; i < items.n; i++) {
 		if (!step(e, a->at)) return v_error();
@@ -189,18 +189,33 @@ static int eval_args(Elab *e, Env *env, const AstList *list, Args *args)
 	return ok;
 }
 
+static void taint(Value v)
+{
+	if (v.kind == V_METHOD) v = v.u.method->self;
+	if (v.kind == V_INSTANCE) v.u.inst->tainted = 1;
+}
+
+/* a call that an error kept from happening: what it would have set in its modules is not there */
+static Value skipped(Value fn, const Args *args)
+{
+	taint(fn);
+	for (int i = 0; i < args->pos.n; i++) taint(args->pos.at[i].v);
+	for (int i = 0; i < args->named.n; i++) taint(args->named.at[i].v);
+	return v_error();
+}
+
 static Value eval_call(Elab *e, Env *env, const Ast *a)
 {
 	Value fn = eval(e, env, a->u.call.fn);
 	Args args = { 0 };
 	args.at = a->at;
 	int ok = eval_args(e, env, &a->u.call.args, &args);
-	if (is_error(fn) || !ok || !step(e, a->at)) return v_error();
+	if (is_error(fn) || !ok || !step(e, a->at)) return skipped(fn, &args);
 	Span was = e->at;
 	e->at = e->b.at = a->at;
 	Value v = call_value(e, fn, &args);
 	e->at = e->b.at = was;
-	return v;
+	return is_error(v) ? skipped(fn, &args) : v;
 }
 
 static Value eval_fn(Elab *e, Env *env, const Ast *a)

@@ -123,7 +123,7 @@ static Flow exec_for(Elab *e, Env *env, const Ast *a)
 {
 	Value iter = eval(e, env, a->u.loop.iter);
 	List items = { 0 };
-	if (is_error(iter) || !items_of(e, iter, a->u.loop.iter->at, &items)) {
+	if (is_error(iter) || !loop_items(e, iter, a->u.loop.names.n, a->u.loop.iter->at, &items)) {
 		env_poison(e, env, a);
 		return FLOW_NEXT;
 	}

@@ -86,6 +86,7 @@ Value get_field(Elab *e, Value obj, const char *name, Span at)
 	Value v = own_field(e, obj, name, at);
 	if (v.kind == V_UNSET && obj.kind == V_TENSOR) v = op_method(e, obj, name);
 	if (v.kind != V_UNSET) return v;
+	if (obj.kind == V_INSTANCE && obj.u.inst->tainted) return v_error();
 	if (obj.kind == V_TREE) return tree_get(e, obj.u.tree, v_cstr(e->mem, name), at);
 	return unknown_field(e, obj, name, at);
 }

@@ -238,3 +238,10 @@ int items_of(Elab *e, Value v, Span at, List *out)
 		return 0;
 	}
 }
+
+int loop_items(Elab *e, Value v, int names, Span at, List *out)
+{
+	if (names < 2 || (v.kind != V_DICT && v.kind != V_TREE)) return items_of(e, v, at, out);
+	Value pairs = call_value(e, get_field(e, v, intern_str(e->names, "items"), at), &(Args){ .at = at });
+	return !is_error(pairs) && items_of(e, pairs, at, out);
+}

@@ -94,9 +94,13 @@ static int bind_positional(Elab *e, OpCall *c, const Args *args)
 {
 	int k = 0;
 	for (int i = 0; i < c->np && k < args->pos.n; i++) {
+		Value v = args->pos.at[k].v;
 		if (c->def->params[i].kind == P_TENSORS) c->val[i] = gathered(e, args, &k);
-		else c->val[i] = args->pos.at[k++].v;
+		else if (c->def->params[i].kind == P_OPT_TENSOR && v.kind == V_STR) break;
+		else { c->val[i] = v; k++; }
 	}
+	/* host_load(stream, "x"): a string at the end, where the op takes none, names the result */
+	if (k == args->pos.n - 1 && args->pos.at[k].v.kind == V_STR && want_str(e, args->pos.at[k].v, args->pos.at[k].at, "`name`", &c->name)) k++;
 	if (k == args->pos.n) return 1;
 	Diag *d = fail_diag(e, E0201, args->pos.at[k].at, "too many arguments for %s", c->shown);
 	help_signature(e, c, d);
@@ -260,7 +264,9 @@ static int place(Elab *e, OpCall *c, int i)
 	Tensor *hole = NULL;
 	const char *what = arena_printf(e->mem, "`%s` of %s", p->name, c->shown);
 	switch (p->kind) {
-	case P_HINT:    return 1;
+	case P_HINT:
+		if (strcmp(p->name, "name") || !is_given(v)) return 1;
+		return want_str(e, v, c->at, what, &c->name);
 	case P_TENSOR:  return add_operand(e, c, v, p->name);
 	case P_TENSORS: return add_operands(e, c, v, p->name);
 	case P_OPT_TENSOR:
@@ -300,8 +306,6 @@ Value call_op(Elab *e, const OpDef *def, int inplace, Args *args)
 	find_dtype(&c);
 	for (int i = 0; i < c.np; i++)
 		if (!place(e, &c, i)) return v_error();
-	int named = op_param(def, "name");
-	if (!c.name && named >= 0 && c.attr[named].set) c.name = c.attr[named].s;
 	e->b.at = args->at;
 	Op *op = (inplace ? ir_op_inplace : ir_op)(&e->b, (int)def->id, c.in.at, c.in.n, c.attr, c.name);
 	if (def->nout == -2) {

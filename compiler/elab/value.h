@@ -128,6 +128,7 @@ struct Instance {
 	const char *field;                   /* name under parent, dotted for members of lists */
 	Graph *core;                         /* the graph made by the latest create_graph: fields refer to it */
 	int building;
+	int tainted;                         /* some use of it failed: fields that it lacks may be that use's fault */
 };
 
 typedef enum TreeKind { TREE_ANY, TREE_TENSORS, TREE_FACTORIES } TreeKind;
