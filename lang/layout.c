@@ -111,6 +111,31 @@ static void open_bracket(Parse *p, const Token *t)
 	parse_stop(p);
 }
 
+static int is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/* blanks at the start of the line of byte `at` */
+static uint32_t indent_of(const Parse *p, uint32_t at)
+{
+	const char *s = p->text->text;
+	uint32_t line = at, n = 0;
+	while (line > 0 && s[line - 1] != '\n') line--;
+	while (is_blank(s[line + n])) n++;
+	return n;
+}
+
+/* Should a `}` turn out to be missing, it is likely where indentation and braces first disagree: here, if
+ * this `}` begins its line, further left than the line of its `{` begins. */
+static void note_odd_brace(Parse *p, const Bracket *open, uint32_t at)
+{
+	const char *s = p->text->text;
+	uint32_t n = 0;
+	while (n < at && is_blank(s[at - n - 1])) n++;
+	int begins_line = n == at || s[at - n - 1] == '\n';
+	if (p->odd_close || s[at] != '}' || !begins_line || n >= indent_of(p, open->at)) return;
+	p->odd_open = open->at;
+	p->odd_close = at;
+}
+
 /* A brace closes what stands open inside it; other brackets close only their own kind. */
 static void close_bracket(Parse *p, const Token *t)
 {
@@ -120,6 +145,7 @@ static void close_bracket(Parse *p, const Token *t)
 	char k = p->open.at[i].kind;
 	int fits = t->kind == ')' ? k == '(' : t->kind == ']' ? k == '[' : t->kind == '}' ? k == '{' : k == '"';
 	if (!fits) return;
+	if (t->kind == '}') note_odd_brace(p, &p->open.at[i], t->at.lo);
 	p->quote = p->open.at[i].quote;
 	p->open.n = i;
 }

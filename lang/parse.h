@@ -45,6 +45,7 @@ typedef struct Parse {
 	int has_held, fresh;   /* fresh: a newline was passed over since `last` */
 	int recover;           /* the grammar is in error: skip to the end of the statement */
 	int forgot;            /* brackets dropped while recovering, whose closers are no news */
+	uint32_t odd_open, odd_close;  /* the first `{` whose `}` is indented less than its line, and that `}` */
 	int closing;           /* putting the `}` that are missing before a declaration */
 	int stopped;           /* gave up: only the end follows, nothing more is said */
 	int too_deep;

@@ -72,7 +72,13 @@ void syntax_missing(Parse *p, const Bracket *b, const Token *t)
 	if (at_end) diag_label(p->ds, d, "the file ends here");
 	else if (more) diag_label(p->ds, d, "expected `,` or `%c` before this", closer_of(b));
 	else diag_label(p->ds, d, "expected `%c` before this", closer_of(b));
-	diag_note(p->ds, d, one_byte(p, b->at), "this `%c` is not closed", b->kind);
+	if (!b->block || p->odd_open <= b->at) {
+		diag_note(p->ds, d, one_byte(p, b->at), "this `%c` is not closed", b->kind);
+		return;
+	}
+	diag_note(p->ds, d, one_byte(p, p->odd_open), "it may be missing for this `{`");
+	diag_note(p->ds, d, one_byte(p, p->odd_close), "which is closed here, with less indentation");
+	p->odd_open = p->odd_close = 0;
 }
 
 /* `(`, `[` or `{` left open: told by the end of the file or block, a closer of another kind, or a line

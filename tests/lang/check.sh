@@ -3,6 +3,7 @@
 root=$PWD bad=0
 case ${BUILD:=build} in /*) ;; *) BUILD=$root/$BUILD ;; esac
 got=$BUILD/log/check_err
+mkdir -p "$BUILD/log"
 cd tests/lang || exit 1
 for err in *.err; do
 	model=${err%.err}.pxl
