@@ -307,6 +307,7 @@ Value call_op(Elab *e, const OpDef *def, int inplace, Args *args)
 	for (int i = 0; i < c.np; i++)
 		if (!place(e, &c, i)) return v_error();
 	e->b.at = args->at;
+	if (def->buffer && !c.in.at[0]) c.in.at[0] = def->buffer(&e->b, c.attr, c.name);
 	Op *op = (inplace ? ir_op_inplace : ir_op)(&e->b, (int)def->id, c.in.at, c.in.n, c.attr, c.name);
 	if (def->nout == -2) {
 		Value v = op_results(e, op, op->out.n);

@@ -15,12 +15,28 @@ static int check_stream(Infer *in, const Stream *s, int is_input)
 	return 0;
 }
 
-/* The tensor that PopXL's host_load fills is an op of its own (R51); its contents are never looked at. */
 static int infer_host_load(Infer *in)
 {
 	const Stream *s = op_attr(in->op, "h2d_stream")->p;
 	if (!check_stream(in, s, 1)) return 0;
 	in->out[0] = s->spec;
+	return 1;
+}
+
+/* The tensor that PopXL fills is an op of its own (R51).  Ours point into the stream instead, so the
+ * lowered copy has neither. */
+static Tensor *load_buffer(Build *b, const AttrVal *attrs, const char *name)
+{
+	const Stream *s = attrs[0].p;
+	Arena *a = b->ir->mem;
+	AttrVal *v = b_attrs(b, OP_init, "shape", attr_ints(a, s->spec.shape.dim, s->spec.shape.rank), "dtype", attr_int(s->spec.dtype), NULL);
+	return ir_op(b, OP_init, 0, 0, v, arena_printf(a, "%s_init", name ? name : s->name))->out.at[0];
+}
+
+static int lower_host_load(Build *b, Op *op, Tensor **out)
+{
+	if (!op->in.at[0]) return 0;
+	out[0] = ir_op(b, OP_host_load, 0, 0, op->attr, 0)->out.at[0];
 	return 1;
 }
 
@@ -31,8 +47,8 @@ static void emit_host_load(Emit *e, const Op *op)
 }
 
 OPDEF(host_load, .type = "HostLoad", .family = "host_io",
-	.params = PARAMS({ "h2d_stream", P_STREAM }, { "init", P_OPT_TENSOR, OPTIONAL }, { "name", P_HINT, OPTIONAL }),
-	.traits = EFFECT | NO_GRAD, .out_name = "%s_hostload", .infer = infer_host_load, .emit = emit_host_load,
+	.params = PARAMS({ "h2d_stream", P_STREAM }, { "name", P_STR, OPTIONAL }, { "init", P_OPT_TENSOR, OPTIONAL }),
+	.traits = EFFECT | NO_GRAD, .out_name = "%s_hostload", .infer = infer_host_load, .buffer = load_buffer, .lower = lower_host_load, .emit = emit_host_load,
 	.doc = "The next entry of a stream from the host; each execution takes one.", .formula = "y = next(h2d_stream)");
 
 static int infer_host_store(Infer *in)

@@ -30,7 +30,7 @@ static int infer_init(Infer *in)
 static void emit_init(Emit *e, const Op *op) { emit_zero(e, op, 0); }
 
 OPDEF(init, .type = "Init", .family = "index",
-	.params = PARAMS({ "shape", P_SHAPE }, { "dtype", P_DTYPE }, { "name", P_HINT, OPTIONAL }, { "init_type", P_STR, OPTIONAL, STR_DEFAULT("zero") },
+	.params = PARAMS({ "shape", P_SHAPE }, { "dtype", P_DTYPE }, { "name", P_STR, OPTIONAL }, { "init_type", P_STR, OPTIONAL, STR_DEFAULT("zero") },
 		{ "meta_shape", P_SHAPE, OPTIONAL }),
 	.traits = NO_GRAD, .infer = infer_init, .emit = emit_init,
 	.doc = "A new tensor: of zeros, or with `init_type = \"undef\"` of contents that must be written before they are read.",

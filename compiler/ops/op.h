@@ -85,6 +85,8 @@ struct OpDef {
 	/* What the lowered copy has in the op's place, for ops without an emitter of their own: build it, set one
 	 * tensor per result and return 1; 0: nothing to do, the op stays.  Results may be lowered again. */
 	int (*lower)(Build *b, Op *op, Tensor **out);
+	/* makes operand 0 where the model does not give it: the tensor that PopXL's loads fill (R51) */
+	Tensor *(*buffer)(Build *b, const AttrVal *attrs, const char *name);
 	const char *expr;                    /* in the language of `kernel`, over operand and attribute names */
 	double flops;                        /* per result element, for costs */
 	const char *doc, *formula;           /* doc: what, rules, errors — one paragraph each, in our words */

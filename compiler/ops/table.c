@@ -17,10 +17,10 @@ const OpDef *const op_table[OP_COUNT] = {
 
 /* --- parameters ------------------------------------------------------------------------------------- */
 
-/* PopXL says `dim` in some ops and `axis` in others; either is understood everywhere */
+/* PopXL says `dim` in some ops and `axis` in others, and so on; either is understood everywhere */
 static const char *other_spelling(const char *name)
 {
-	static const char *const pair[][2] = { { "dim", "axis" }, { "keepdim", "keepdims" }, { "dtype", "data_type" } };
+	static const char *const pair[][2] = { { "dim", "axis" }, { "keepdim", "keepdims" }, { "dtype", "data_type" }, { "name", "output_name" } };
 	for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
 		for (int j = 0; j < 2; j++)
 			if (!strcmp(name, pair[i][j])) return pair[i][!j];

@@ -152,7 +152,7 @@ static void grad_identity(Grad *gr, Op *op)
 }
 
 OPDEF(identity, .type = "Identity", .family = "unary", .alias = "rename", .traits = PURE | ELTWISE,
-	.params = PARAMS({ "t", P_TENSOR }, { "output_name", P_HINT, OPTIONAL }),
+	.params = PARAMS({ "t", P_TENSOR }, { "output_name", P_STR, OPTIONAL }),
 	.infer = infer_same, .grad = grad_identity, .expr = "t", .sample = { -2, 2 },
 	.doc = "A copy, under the name `output_name` if one is given.", .formula = "y = x, dx = g");
 
