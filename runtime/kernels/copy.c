@@ -25,7 +25,7 @@ static void copy_push(Copy *c, long dim, long dst, long src)
 static int transposed_axis(const Copy *c)
 {
 	for (int i = 0; i < c->rank - 1; i++)
-		if (c->src[i] == 1 && c->src[c->rank - 1] != 1) return i;
+		if (c->size <= 8 && c->src[i] == 1 && c->src[c->rank - 1] != 1) return i;
 	return -1;
 }
 
@@ -46,17 +46,24 @@ static void copy_run(int size, char *d, long ds, const char *s, long ss, long n)
 	}
 }
 
-/* one plane: axes `across` and the last, by tiles */
+/* a tile by way of a buffer: lines are read along the source and written along the destination, each once */
+static void copy_tile(const Copy *c, char *d, const char *s, long rows, long cols)
+{
+	int l = c->rank - 1, a = c->across;
+	i64 room[TILE * TILE];
+	char *buf = (char *)room;
+	for (long j = 0; j < cols; j++) copy_run(c->size, buf + j * c->size, TILE, s + j * c->src[l] * c->size, 1, rows);
+	for (long r = 0; r < rows; r++) copy_run(c->size, d + r * c->dst[a] * c->size, c->dst[l], buf + r * TILE * c->size, 1, cols);
+}
+
+/* one plane: axes `across` and the last */
 static void copy_plane(const Copy *c, char *d, const char *s)
 {
 	int l = c->rank - 1, a = c->across;
 	for (long i = 0; i < c->dim[a]; i += TILE)
-		for (long j = 0; j < c->dim[l]; j += TILE) {
-			long im = min_l(i + TILE, c->dim[a]), jn = min_l(TILE, c->dim[l] - j);
-			for (long r = i; r < im; r++)
-				copy_run(c->size, d + (r * c->dst[a] + j * c->dst[l]) * c->size, c->dst[l],
-				         s + (r * c->src[a] + j * c->src[l]) * c->size, c->src[l], jn);
-		}
+		for (long j = 0; j < c->dim[l]; j += TILE)
+			copy_tile(c, d + (i * c->dst[a] + j * c->dst[l]) * c->size, s + (i + j * c->src[l]) * c->size,
+			          min_l(TILE, c->dim[a] - i), min_l(TILE, c->dim[l] - j));
 }
 
 static int copy_body(RtLane *ln, void *ctx, long lo, long hi)

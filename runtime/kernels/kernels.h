@@ -12,6 +12,7 @@ typedef long long i64;
 typedef unsigned long long u64;
 
 enum { BLOCK_MAX = 1024 };                   /* elements a block on the stack holds, of the widest class */
+enum { DRAW = 256 };                         /* counters drawn at a time: four words each fill a block */
 typedef union Block { float f32[BLOCK_MAX]; double f64[BLOCK_MAX]; i64 i[BLOCK_MAX]; u64 u[BLOCK_MAX]; } Block;
 
 /* accumulator of a sum or product: floats in double, integers wrap */
@@ -34,10 +35,10 @@ typedef struct Isa {
 	void (*scale_f64)(double *y, const double *x, double s, long n);
 	void (*back_f32)(float *dx, const float *y, const float *g, float dot, long n);
 	void (*back_f64)(double *dx, const double *y, const double *g, double dot, long n);
-	/* numbers 4i … of the generator as 32-bit words: n counters from c, tag tells distributions apart */
+	/* random words and normals of n <= DRAW counters from c; see random.c */
 	void (*philox)(uint32_t *out, const uint32_t *key, uint64_t c, uint32_t tag, long n);
-	void (*normal_f32)(float *y, const uint32_t *words, float mean, float std, long n);   /* n a multiple of 4; y[i] from words[i] */
-	void (*normal_f64)(double *y, const uint32_t *words, double mean, double std, long n); /* n even; two words each */
+	void (*normal_f32)(float *y, const uint32_t *words, float mean, float std, long n);
+	void (*normal_f64)(double *y, const uint32_t *words, double mean, double std, long n);
 	/* matrix products: see gemm.h */
 	const struct GemmIsa *gemm_f32, *gemm_f64;
 } Isa;

@@ -1,8 +1,9 @@
 /* random.c — random tensors as pure functions of (seed, index, distribution).
  *
- * Philox 4×32-10 with the seed as its key turns a counter into four 32-bit words.  Element i of a
- * narrow type takes word i % 4 of counter i / 4, of f64 two neighbouring words; a tag in the counter tells
- * distributions apart.  So any piece of a tensor can be made alone and is the same. */
+ * Philox 4×32-10 with the seed as its key turns a counter into four 32-bit words; a tag in the counter tells
+ * distributions apart.  DRAW counters fill a group of 4 · DRAW elements: element i of the group takes word i / DRAW of
+ * counter i % DRAW (an f64 takes two words, so its groups have 2 · DRAW).  A normal shares its words with the one DRAW
+ * further on.  So any group can be made alone and is the same, and a shorter tensor is a prefix of a longer one. */
 #include "runtime/kernels/half.h"
 #include "runtime/kernels/kernels.h"
 
@@ -25,7 +26,7 @@ static void uniform_block(const Draw *d, Block *b, const uint32_t *w, long n)
 	float low = (float)d->a, span = (float)(d->b - d->a);
 	if (d->dtype == DT_F64) {
 		for (long i = 0; i < n; i++) {
-			double v = d->a + unit(w[2 * i], w[2 * i + 1]) * (d->b - d->a);
+			double v = d->a + unit(w[i + i / DRAW * DRAW], w[i + i / DRAW * DRAW + DRAW]) * (d->b - d->a);
 			b->f64[i] = v < d->b ? v : d->below;
 		}
 		return;
@@ -40,7 +41,7 @@ static void dropout_block(const Draw *d, Block *b, const uint32_t *w, long n)
 	int wide = d->dtype == DT_F64;
 	double limit = d->a * 0x1p32;
 	for (long i = 0; i < n; i++) {
-		double v = (double)w[wide ? 2 * i : i] < limit ? 0 : d->b;
+		double v = (double)w[wide ? i + i / DRAW * DRAW : i] < limit ? 0 : d->b;
 		if (wide) b->f64[i] = v;
 		else b->f32[i] = (float)v;
 	}
@@ -49,17 +50,17 @@ static void dropout_block(const Draw *d, Block *b, const uint32_t *w, long n)
 static int draw_body(RtLane *ln, void *ctx, long lo, long hi)
 {
 	const Draw *d = ctx;
-	uint32_t w[2 * BLOCK_MAX];
+	uint32_t w[4 * DRAW];
 	Block b;
-	long per = d->dtype == DT_F64 ? 2 : 4;           /* elements of a counter */
+	long group = d->dtype == DT_F64 ? 2 * DRAW : 4 * DRAW;
 	(void)ln;
-	for (long at = lo; at < hi; at += BLOCK_MAX) {
-		long k = min_l(BLOCK_MAX, hi - at), whole = (k + per - 1) / per * per;
-		d->isa->philox(w, d->key, (uint64_t)(at / per), (uint32_t)d->tag, whole / per);
+	for (long at = lo; at < hi; at += group) {
+		long k = min_l(group, hi - at), n = min_l(k, DRAW);
+		d->isa->philox(w, d->key, (uint64_t)(at / group) * DRAW, (uint32_t)d->tag, n);
 		if (d->tag == TAG_UNIFORM) uniform_block(d, &b, w, k);
 		else if (d->tag == TAG_DROPOUT) dropout_block(d, &b, w, k);
-		else if (per == 2) d->isa->normal_f64(b.f64, w, d->a, d->b, whole);
-		else d->isa->normal_f32(b.f32, w, (float)d->a, (float)d->b, whole);
+		else if (d->dtype == DT_F64) d->isa->normal_f64(b.f64, w, d->a, d->b, n);
+		else d->isa->normal_f32(b.f32, w, (float)d->a, (float)d->b, n);
 		d->rt->st[d->dtype](at_elem_mut(d->y, d->dtype, at), 1, &b, k);
 	}
 	return 0;
@@ -110,7 +111,7 @@ int k_dropout_mask(struct pxlrt_lane *ln, int dtype, const unsigned *seed, doubl
 /* (L, R), i → (L, a word drawn with the seed (L, R + i)) */
 void k_split_seed(const unsigned *seed, unsigned i, unsigned *out)
 {
-	uint32_t key[2] = { seed[0], seed[1] + i }, w[4];
+	uint32_t key[2] = { seed[0], seed[1] + i }, w[4 * DRAW];
 	((const KernelTable *)(const void *)rt_table(1))->isa.philox(w, key, 0, TAG_SPLIT, 1);
 	out[0] = seed[0];
 	out[1] = w[0];

@@ -4,7 +4,7 @@
  * Only + - * / sqrt, explicit fma, compares, selects and integer operations on the bits: with contraction off
  * every instruction set rounds the same way, so results have the same bits on every machine.  The polynomials
  * are minimax fits (Remez exchange, 50 digits) made for this file.  Bounds, shown by tests/runtime:
- *   f32: exp log 2 ulp, tanh 3, sin cos 2, erf 3, sigmoid 4.   f64: exp log sin cos 2 ulp, tanh 4.
+ *   f32: exp 3 ulp, log sin cos 2, tanh erf 3, sigmoid 4.   f64: exp log sin cos 2 ulp, tanh 4.
  * Arguments of sin and cos beyond SINCOS_MAX are for the caller (vec.h) to hand to libm. */
 #ifndef KERNELS_VMATH_H
 #define KERNELS_VMATH_H
@@ -57,24 +57,25 @@ VM double fma_f64(double a, double b, double c)
 
 /* --- exponential: x = n ln2 + r, e^x = 2^n e^r; 2^n in two factors so that denormals come out right ------ */
 
-/* e^(x + lo), lo small against x */
+/* e^(x + lo), lo small against x.  n is bounded as an integer; where that leaves r large, x > 88.8, the result is
+ * infinite all the same. */
 VM float exp2part_f32(float x, float lo)
 {
-	x = x > 89.0f ? 89.0f : x;
 	x = x < -104.0f ? -104.0f : x;
-	float t = fma_f32(x, 1.44269504f, ROUND_F32), n = t - ROUND_F32;
-	float r = fma_f32(n, 2.12194440e-4f, fma_f32(n, -0.693359375f, x)) + lo;
-	float p = 0.001381464171f;
-	p = fma_f32(p, r, 0.008368709682f);
-	p = fma_f32(p, r, 0.0416683869f);
-	p = fma_f32(p, r, 0.1666652069f);
-	p = fma_f32(p, r, 0.4999999345f);
+	int32_t k = (int32_t)(bits_f32(fma_f32(x, 1.44269504f, ROUND_F32)) - bits_f32(ROUND_F32));
+	k = k < 129 ? k : 129;
+	float n = (float)k, r = fma_f32(n, 2.12194440e-4f, fma_f32(n, -0.693359375f, x)) + lo;
+	float p = 0.008312435768f;
+	p = fma_f32(p, r, 0.0418914362f);
+	p = fma_f32(p, r, 0.1666711942f);
+	p = fma_f32(p, r, 0.4999922277f);
 	p = fma_f32(r * r, p, r) + 1.0f;
-	uint32_t k = bits_f32(t) - bits_f32(ROUND_F32) + 256, k1 = k >> 1, k2 = k - k1;
-	return p * f32_bits((k1 - 1) << 23) * f32_bits((k2 - 1) << 23);
+	/* exponents e1 + e2 = k + 254, e1 the lower half */
+	uint32_t e = (uint32_t)(k + 254), e1 = e << 22 & 0x7f800000u, e2 = (e << 23) - e1;
+	return p * f32_bits(e1) * f32_bits(e2);
 }
 
-VM float exp_f32(float x) { return exp2part_f32(x, 0.0f); }
+VM float exp_f32(float x) { return exp2part_f32(x, -0.0f); }
 
 VM double exp2part_f64(double x, double lo)
 {
@@ -310,13 +311,13 @@ VM double sincos_f64(double x, uint64_t turn)
 
 #define ACTIVATIONS(T, S) \
 VM T gelu_##S(T x) { return x / ((T)1 + exp_##S(-x * fma_##S((T)GELU_2CA * x, x, (T)GELU_2C))); } \
-/* σ(2u) + x σ(2u) (1 - σ(2u)) 2u'; beyond |x| = 32 the second term is 0, so x is clamped there */ \
+/* σ(2u) + x σ(2u) (1 - σ(2u)) 2u'; beyond |x| = 10 that is 0 or 1, so x is clamped there */ \
 VM T gelu_slope_##S(T x) \
 { \
-	T c = x > (T)32 ? (T)32 : x; \
-	c = c < (T)-32 ? (T)-32 : c; \
+	T c = x > (T)10 ? (T)10 : x; \
+	c = c < (T)-10 ? (T)-10 : c; \
 	T cc = c * c, w = -c * fma_##S((T)GELU_2CA, cc, (T)GELU_2C); \
-	T t = exp_##S(w > (T)60 ? (T)60 : w), s = (T)1 / ((T)1 + t); \
+	T t = exp_##S(w), s = (T)1 / ((T)1 + t); \
 	return fma_##S(c * (t * s * s), fma_##S((T)(3 * GELU_2CA), cc, (T)GELU_2C), s); \
 } \
 VM T geluerf_slope_##S(T x) \

@@ -68,7 +68,7 @@ static double ref_not(double x) { return x == 0; }
 
 static void sweeps(const struct pxlrt *const *rts, int nrt)
 {
-	SWEEP(exp, exp, 2, 0); SWEEP(log, log, 2, 0); SWEEP(sqrt, sqrt, 0.5, 0); SWEEP(tanh, tanh, 3, 0);
+	SWEEP(exp, exp, 3, 0); SWEEP(log, log, 2, 0); SWEEP(sqrt, sqrt, 0.5, 0); SWEEP(tanh, tanh, 3, 0);
 	SWEEP(sin, sin, 2, 0); SWEEP(cos, cos, 2, 0); SWEEP(erf, erf, 3, 0); SWEEP(sigmoid, ref_sigmoid, 4, 0);
 	SWEEP(swish, ref_swish, 5, 1e-38); SWEEP(gelu, ref_gelu, 6, 1e-7); SWEEP(gelu, ref_gelu, 150, 1e-30);
 	SWEEP(geluerf, ref_geluerf, 6, 1e-7); SWEEP(geluerf, ref_geluerf, 150, 1e-30);
