@@ -43,9 +43,9 @@ static void settle_views(PassCx *cx, Graph *g)
 	cx->ir->stamp++;
 }
 
-static int reads_strides(const Op *op, int i, const Layout *l)
+int reads_strides(const Op *op, int i, const Layout *l)
 {
-	if (op_is(op, ELTWISE)) return 1;
+	if (op_is(op, ELTWISE) || (op->inplace && op_def(op)->inplace != MODIFIES)) return 1;
 	if (!op_is(op, STRIDED)) return 0;
 	return !op_def(op)->takes || op_def(op)->takes(op, i, l);
 }

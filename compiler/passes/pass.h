@@ -52,6 +52,12 @@ void    rewrite_replace(Rewrite *rw, Op *op, Tensor *const *with, int mark);    
 int     rewrite_has(const Rewrite *rw, const Op *op);                            /* replaced already */
 void    rewrite_end(Rewrite *rw);
 
+/* --- dce.c: effects as from graph_effects */
+void   remove_dead(PassCx *cx, Graph *g, const char *effects);
+
+/* --- lower.c: can op read operand i lying so, or would it get a contiguous copy */
+int    reads_strides(const Op *op, int i, const Layout *l);
+
 /* --- order.c --------------------------------------------------------------------------------------------------- */
 /* make the order in which seq reads and writes memory explicit, as constraints */
 void   order_accesses(PassCx *cx, Graph *g, Op *const *seq, int n);
