@@ -45,7 +45,7 @@ static Value do_len(Elab *e, Call *c)
 static Value do_range(Elab *e, Call *c)
 {
 	Range r = { 0, 0, 1 };
-	if (!want_int(e, c->arg[0], c->at, "`range`", &r.stop)) return v_error();
+	if (!want_int(e, c->arg[0], c->at, "the argument of `range`", &r.stop)) return v_error();
 	if (c->arg[1].kind != V_UNSET) {
 		r.start = r.stop;
 		if (!want_int(e, c->arg[1], c->at, "the stop of `range`", &r.stop)) return v_error();

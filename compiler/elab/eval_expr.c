@@ -62,7 +62,7 @@ static void bind_names(Elab *e, Env *env, const AstList *names, Value item, Span
 	}
 	List got = { 0 };
 	int ok = !is_error(item) && items_of(e, item, at, &got);
-	if (ok && got.n != names->n) fail(e, E0103, at, "%d names for %d values", names->n, got.n);
+	if (ok && got.n != names->n) fail(e, E0103, at, "%d names for %d value%s", names->n, got.n, got.n == 1 ? "" : "s");
 	for (int i = 0; i < names->n; i++) assign(e, env, names->at[i], ok && got.n == names->n ? got.at[i] : v_error());
 }
 

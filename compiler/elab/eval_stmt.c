@@ -13,7 +13,7 @@ static void assign_each(Elab *e, Env *env, const Ast *target, Value v)
 	for (int i = 0; i < to->n; i++)
 		if (to->at[i]->kind == A_ARG && to->at[i]->u.arg.star == STAR) star = i;
 	if (ok && (star < 0 ? got.n != to->n : got.n < to->n - 1)) {
-		Diag *d = fail_diag(e, E0103, target->at, "%d names for %d values", to->n, got.n);
+		Diag *d = fail_diag(e, E0103, target->at, "%d names for %d value%s", to->n, got.n, got.n == 1 ? "" : "s");
 		if (v.kind == V_TENSOR) diag_help(e->ds, d, (Span){ 0, 0, 0 }, "a call of a graph with one output gives that tensor");
 		ok = 0;
 	}

@@ -5,7 +5,7 @@
 #include "compiler/elab/eval.h"
 
 enum { MAX_STEPS = 20 * 1000 * 1000, MAX_CALLS = 256, MAX_DEPTH = 2000 };
-static const uint64_t max_bytes = (uint64_t)1 << 30;
+static const uint64_t max_bytes = (uint64_t)1 << 29;
 
 void limits_reset(Elab *e)
 {

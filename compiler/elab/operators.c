@@ -183,6 +183,7 @@ static Value joined(Elab *e, Value a, Value b, Span at)
 		buf_put(&t, b.u.str->s, (size_t)b.u.str->len);
 		return v_str(e->mem, t.s, t.n);
 	}
+	if (!may_take(e, ((uint64_t)a.u.list->n + (uint64_t)b.u.list->n) * sizeof(Value), at)) return v_error();
 	Value out = a.kind == V_LIST ? v_list(e->mem) : v_tuple(e->mem);
 	for (int i = 0; i < a.u.list->n; i++) list_push(e->mem, out.u.list, a.u.list->at[i]);
 	for (int i = 0; i < b.u.list->n; i++) list_push(e->mem, out.u.list, b.u.list->at[i]);

@@ -29,10 +29,15 @@ static void put_frame(const Frame *f, Buf *out)      /* names are quoted, phrase
 void diag_chain(Diags *ds, Diag *d, const Frame *chain)
 {
 	Buf b = buf_new(ds->mem);
-	if (!chain) return;
+	/* a place directly in a program needs no chain; of a long one the ends matter */
+	if (!chain || (!chain->up && !strncmp(chain->what, "program ", 8))) return;
+	int n = 0, i = 0;
+	for (const Frame *f = chain; f->up; f = f->up) n++;
 	buf_puts(&b, "in ");
 	put_frame(chain, &b);
-	for (const Frame *f = chain; f->up; f = f->up) {
+	for (const Frame *f = chain; f->up; f = f->up, i++) {
+		if (n > 8 && i == 4) buf_printf(&b, ", … (%d more calls)", n - 6);
+		if (n > 8 && i >= 4 && i < n - 2) continue;
 		buf_puts(&b, ", called from ");
 		put_frame(f->up, &b);
 		put_place(ds->srcs, f->at, &b);
