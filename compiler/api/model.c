@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/formats/formats.h"
+
 enum { MAX_MODEL_BYTES = 64 << 20 };
 
 /* --- `use name` beside the model ------------------------------------------------------------------ */
@@ -27,6 +29,38 @@ static int read_module(void *user, const Source *from, const char *name, const c
 	return 1;
 }
 
+/* --- arrays that a task names: relative names are looked for beside the model ----------------------- */
+static HostArray *kept_in(Unit *u, const RtArray *a)
+{
+	Shape s = { .rank = a->rank };
+	memcpy(s.dim, a->dim, sizeof s.dim);
+	HostArray *h = host_new(&u->mem, a->dtype, s);
+	memcpy(host_bytes(&u->mem, h, 0), a->data, a->bytes);
+	return h;
+}
+
+static int read_array(void *user, const Source *from, const char *path, HostArray **out, Buf *why)
+{
+	Unit *u = user;
+	RtErr e = { 0 };
+	RtArray a = { 0 };
+	RtAlloc al = cx_rt_alloc(u->cx);
+	const char *slash = from && from->path ? strrchr(from->path, '/') : NULL;
+	char *file = arena_printf(&u->mem, "%.*s%s", slash && path[0] != '/' ? (int)(slash - from->path) + 1 : 0, from && from->path ? from->path : "", path);
+	if (npy_read(file, &al, &a, &e)) {
+		buf_puts(why, e.text);
+		return 0;
+	}
+	jmp_buf full, *outer = u->mem.oom;           /* the copy may find no room: then the file's own must still go */
+	u->mem.oom = &full;
+	int oom = setjmp(full);
+	if (!oom) *out = kept_in(u, &a);
+	u->mem.oom = outer;
+	array_free(&al, &a);
+	if (oom) longjmp(*outer, oom);
+	return 1;
+}
+
 static void model_print(void *user, const char *text, size_t len)
 {
 	Unit *u = user;
@@ -43,7 +77,7 @@ static pxl_status load(Unit *u, void *arg)
 	u->src = source_add(&u->srcs, l->name, l->path, l->text, l->len);
 	u->elab = elab_new(&(ElabOptions){ .mem = &u->mem, .names = &u->names, .srcs = &u->srcs, .ds = &u->ds,
 	                                   .allow_native = u->cx->opt.allow_native, .max_steps = u->cx->opt.max_steps,
-	                                   .read_module = read_module, .print = model_print, .user = u });
+	                                   .read_module = read_module, .read_array = read_array, .print = model_print, .user = u });
 	return elab_file(u->elab, u->src) ? PXL_OK : PXL_EMODEL;
 }
 
