@@ -92,7 +92,7 @@ void emit_comment(Buf *b, const char *indent, const char *text)
 	int col = 0;
 	buf_printf(b, "%s/* ", indent);
 	for (const char *c = text; *c; c++, col++) {
-		if (*c == ' ' && col > WIDTH) {
+		if (*c == ' ' && col > WIDTH && !is_digit(c[1])) {             /* shapes stay whole */
 			buf_printf(b, "\n%s   ", indent);
 			col = 0;
 		}

@@ -284,15 +284,29 @@ static const char *address(Fuse *f, const Access *a)
 	return a->inner == 1 ? arena_printf(mem, "%s + i", row) : arena_printf(mem, "%s + i * %" PRId64, row, a->inner);
 }
 
+static void put_term(Buf *b, const char *name, int64_t stride)
+{
+	if (stride == 0) return;
+	if (b->n) buf_puts(b, " + ");
+	buf_puts(b, name);
+	if (stride != 1) buf_printf(b, " * %" PRId64, stride);
+}
+
 /* "row * 512", "i0 * 4 + i1 * 512": where a row of it starts, for ROWS and FLAT */
 static const char *row_offset(Fuse *f, const Access *a)
 {
-	if (a->walk == FLAT) return arena_printf(f->e->mem, "row * %" PRId64, f->width);
-	if (f->rank == 2) return arena_printf(f->e->mem, "row * %" PRId64, a->stride[0]);
 	Buf b = buf_new(f->e->mem);
-	for (int d = 0; d < f->rank - 1; d++)
-		if (a->stride[d]) buf_printf(&b, "%s%s * %" PRId64, b.n ? " + " : "", f->index[d], a->stride[d]);
+	if (a->walk == FLAT) put_term(&b, "row", f->width);
+	else if (f->rank == 2) put_term(&b, "row", a->stride[0]);
+	else for (int d = 0; d < f->rank - 1; d++) put_term(&b, f->index[d], a->stride[d]);
 	return b.s;
+}
+
+static int moves_along(const Fuse *f, int d)
+{
+	for (int i = 0; i < f->nin + f->nout; i++)
+		if (f->in[i].t && f->in[i].walk == ROWS && f->in[i].stride[d]) return 1;
+	return 0;
 }
 
 static int needs_index(const Fuse *f)
@@ -308,6 +322,7 @@ static void put_index(Fuse *f, Buf *b, const char *pad)
 	int64_t below = f->rows;
 	for (int d = 0; d < f->rank - 1; d++) {
 		below /= f->dim[d];
+		if (!moves_along(f, d)) continue;
 		buf_printf(b, "%slong %s = row", pad, f->index[d]);
 		if (below > 1) buf_printf(b, " / %" PRId64, below);
 		if (d) buf_printf(b, " %% %" PRId64, f->dim[d]);

@@ -25,7 +25,7 @@
 extern char **environ;
 
 /* -fno-strict-aliasing: frames hold tensors of many types, one after the other. Contraction would change bits. */
-static const char *const flags[] = { "-std=c11", "-O3", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared", "-w" };
+static const char *const flags[] = { "-std=c11", "-O3", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared" };
 enum { NFLAG = sizeof flags / sizeof *flags };
 
 /* a private directory with the files of one compile */

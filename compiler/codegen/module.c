@@ -10,6 +10,8 @@
 #include <string.h>
 
 /* --- which graphs, under which names ------------------------------------------------------------------------- */
+static int never_calls(const Op *op) { return op->code == OP_repeat && op_attr(op, "repeat_count")->i == 0; }
+
 /* Callees may have been created before or after their callers, so reachability is a worklist. */
 static void name_functions(Emit *e)
 {
@@ -21,7 +23,7 @@ static void name_functions(Emit *e)
 		for (int i = 0; i < gp->nop; i++)
 			for (int c = 0; c < 2; c++) {
 				Graph *g = gp->order[i]->callee[c];
-				if (!g || e->fn_name[g->index]) continue;
+				if (!g || e->fn_name[g->index] || never_calls(gp->order[i])) continue;
 				const char *s = arena_printf(e->mem, "%s_%d", safe_name(e->mem, g->name), g->index);
 				e->fn_name[g->index] = intern_str(e->ir->names, s);
 				vec_push(e->mem, &todo, g);
