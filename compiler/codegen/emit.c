@@ -27,7 +27,7 @@ static const char *const reserved[] = {
 	"for", "goto", "i386", "if", "inline", "int", "linux", "long", "main", "near", "far", "memcpy", "memmove", "memset", "register",
 	"restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "typeof", "union", "unix",
 	"unsigned", "void", "volatile", "while",
-	"rt", "ln", "fr", "st", "p", "i", "n", "lo", "hi", "u", "r", "row", "rows", "from", "to",
+	"rt", "ln", "fr", "st", "p", "i", "n", "lo", "hi", "u", "r", "row", "rows", "from", "to", "room", "blocks",
 };
 
 static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
