@@ -127,11 +127,11 @@ static void put_origin(Buf *out, const Tensor *t)
 	buf_putc(out, '\n');
 }
 
-static void put_list(Buf *out, const char *word, Tensor *const *at, int n)
+static void put_list(Buf *out, const char *word, Tensor *const *at, int from, int to)
 {
-	if (n) buf_printf(out, "\t%s", word);
-	for (int i = 0; i < n; i++) buf_printf(out, "%s%%%d", i ? ", " : " ", at[i]->index);
-	if (n) buf_putc(out, '\n');
+	if (from < to) buf_printf(out, "\t%s", word);
+	for (int i = from; i < to; i++) buf_printf(out, "%s%%%d", i > from ? ", " : " ", at[i]->index);
+	if (from < to) buf_putc(out, '\n');
 }
 
 /* --- ops -------------------------------------------------------------------------------------------------------- */
@@ -268,9 +268,9 @@ static void put_graph(Buf *out, const Graph *g)
 	for (int i = 0; i < g->tensors.n; i++)
 		if (!g->tensors.at[i]->def) put_origin(out, g->tensors.at[i]);
 	for (int i = 0; i < g->ops.n; i++) put_op(out, g->ops.at[i]);
-	put_list(out, "inputs", g->inputs.at, g->inputs.n);
-	put_list(out, "outputs", g->outputs.at, g->written_outputs);
-	put_list(out, "added", g->outputs.at + g->written_outputs, g->outputs.n - g->written_outputs);
+	put_list(out, "inputs", g->inputs.at, 0, g->inputs.n);
+	put_list(out, "outputs", g->outputs.at, 0, g->written_outputs);
+	put_list(out, "added", g->outputs.at, g->written_outputs, g->outputs.n);
 	for (int i = 0; i < g->args.n; i++) {
 		if (!g->args.at[i].key) continue;
 		buf_printf(out, "\targ %%%d ", ((const Tensor *)g->args.at[i].key)->index);
