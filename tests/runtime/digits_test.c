@@ -1,5 +1,6 @@
 /* digits_test.c — the made digits: pure, alike everywhere, varied, learnable; and data sets over them. */
 #include <stdlib.h>
+#include <zlib.h>
 
 #include "runtime/formats/data.h"
 #include "tests/runtime/files.h"
@@ -114,6 +115,38 @@ static void put_idx(const char *name, const char *head, size_t n, const void *da
 	put_file(in_dir(name), buf, n + bytes);
 }
 
+static void put_gz(const char *name, const void *p, unsigned n)
+{
+	gzFile g = gzopen(in_dir(name), "wb");
+	if (g) gzwrite(g, p, n), gzclose(g);
+}
+
+/* the files in DIR/mnist, packed; and in ~/.cache/pxl when no directory is given */
+static void test_places(const unsigned char *pix)
+{
+	unsigned char image[16 + 3 * PIX] = "\0\0\x08\3\0\0\0\3\0\0\0\x1c\0\0\0\x1c";
+	RtData *d;
+	RtErr e;
+	char dir[256];
+	memcpy(image + 16, pix, 3 * PIX);
+	mkdir(in_dir(".cache"), 0700);
+	mkdir(in_dir(".cache/pxl"), 0700);
+	mkdir(in_dir(".cache/pxl/mnist"), 0700);
+	put_gz(".cache/pxl/mnist/t10k-images-idx3-ubyte.gz", image, sizeof image);
+	put_gz(".cache/pxl/mnist/t10k-labels-idx1-ubyte.gz", "\0\0\x08\1\0\0\0\3\7\2\1", 11);
+	setenv("HOME", test_dir, 1);
+	snprintf(dir, sizeof dir, "%s", in_dir(".cache/pxl"));
+	for (int given = 0; given < 2; given++) {
+		CHECK("A323", !data_mnist(given ? dir : NULL, SPLIT_TEST, 0, NULL, &d, &e) && !strcmp(d->kind, "mnist") && d->n == 3);
+		data_free(d);
+	}
+	unlink(in_dir(".cache/pxl/mnist/t10k-images-idx3-ubyte.gz"));
+	unlink(in_dir(".cache/pxl/mnist/t10k-labels-idx1-ubyte.gz"));
+	rmdir(in_dir(".cache/pxl/mnist"));
+	rmdir(in_dir(".cache/pxl"));
+	rmdir(in_dir(".cache"));
+}
+
 static void test_mnist(void)
 {
 	static unsigned char pix[10 * PIX];
@@ -140,6 +173,7 @@ static void test_mnist(void)
 	for (int i = 0; i < 10 * PIX; i++) good &= fabs(x[i] - (pix[i] / 255.0 - 0.1307) / 0.3081) < 1e-6;
 	CHECK("A323", good && y[0] == 3 && y[5] == 9);
 	data_free(d);
+	test_places(pix);
 	put_idx("train-images-idx3-ubyte", "\0\0\x08\3\0\0\0\x0a\0\0\0\x1b\0\0\0\x1c", 16, pix, 10 * 27 * 28);
 	CHECK("", data_mnist(test_dir, SPLIT_TRAIN, 0, NULL, &d, &e) == RT_EIO && strstr(e.text, "28×28"));
 	setenv("HOME", test_dir, 1);

@@ -129,7 +129,10 @@ static void test_refused(void)
 	RtErr e;
 	size_t n = make(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", zero, 12);
 	for (size_t k = 0; k < n; k++) CHECK("", parse(k, &a, &e) == RT_EIO);
+	file[7] = 1;
+	CHECK("", parse(n, &a, &e) == RT_EIO && strstr(e.text, "version 1.1"));
 	file[6] = 9;
+	file[7] = 0;
 	CHECK("", parse(n, &a, &e) == RT_EIO && strstr(e.text, "version 9.0"));
 	CHECK("", npy_read(in_dir("nowhere.npy"), NULL, &a, &e) == RT_EIO && strstr(e.text, "No such file"));
 	CHECK("", npy_read(test_dir, NULL, &a, &e) == RT_EIO && strstr(e.text, "is a directory"));
