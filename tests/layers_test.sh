@@ -1,4 +1,4 @@
-# layers.sh — includes go one way: compiler → lang, compiler → runtime (through runtime.h, base.h); lang and runtime know nobody.
+# layers_test.sh — includes go one way: compiler → lang, compiler → runtime (through runtime.h, base.h); lang and runtime know nobody.
 bad=0
 no() { if grep -nE "$2" $(find $1 -name '*.[chly]') /dev/null; then echo "$1 must not include this"; bad=1; fi; }
 no lang    '#include "(compiler|runtime)/'
