@@ -57,7 +57,8 @@ $(BUILD)/libpxl.a: $(BUILD)/o/libpxl.o
 	@rm -f $@
 	ar rcs $@ $^
 $(BUILD)/$(SONAME): $(BUILD)/o/libpxl.o
-	$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -Wl,-z,text -o $@ $< $(LIBS)
+	echo '{ global: pxl_*; local: *; };' > $(BUILD)/o/libpxl.map
+	$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -Wl,-z,text -Wl,--version-script=$(BUILD)/o/libpxl.map -o $@ $< $(LIBS)
 $(BUILD)/libpxl.so: $(BUILD)/$(SONAME)
 	ln -sf $(SONAME) $@
 
@@ -110,6 +111,16 @@ EMBEDDED := $(sort $(wildcard lang/std/*.pxl)) runtime/pxlrt.h runtime/runtime.h
 $(BUILD)/gen/embed.c: tools/embed.sh $(EMBEDDED)
 	@mkdir -p $(@D)
 	sh tools/embed.sh $(EMBEDDED) > $@.tmp && mv $@.tmp $@
+
+# Only pxl.h is public. DESTDIR is where packagers stage; PREFIX is what the installed files believe in.
+VERSION = $(shell sed -n 's/^.define PXL_VERSION_[MP][AI][A-Z]* *\([0-9]*\)$$/\1/p' compiler/api/pxl.h | paste -sd.)
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install $(BUILD)/pxlc $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 compiler/api/pxl.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(BUILD)/libpxl.a $(BUILD)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libpxl.so
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|' compiler/api/pxl.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pxl.pc
 
 clean:
 	rm -rf build

@@ -37,7 +37,7 @@ static struct World {
 
 enum { GAVE_UP = 1, NO_MEMORY = 2 };
 
-extern char __start_tcc_bss[], __stop_tcc_bss[];
+extern char __start_tcc_bss[] __attribute__((visibility("hidden"))), __stop_tcc_bss[] __attribute__((visibility("hidden")));
 FILE *jit_tcc_stdout, *jit_tcc_stderr;               /* libtcc's stdout and stderr */
 char **jit_tcc_environ;
 
