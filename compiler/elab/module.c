@@ -132,6 +132,18 @@ static const char *path_of(Elab *e, const Instance *in, const char *name)
 	return name;
 }
 
+/* an input of the graph being built; in the main graph, which has none, the variable itself, under its whole path */
+static Tensor *module_input(Elab *e, const Instance *in, Factory *f, const char *name, Span at)
+{
+	const char *scope = e->b.scope;
+	e->b.at = at;
+	if (e->b.g != e->b.ir->main) return factory_input(e, f, name);
+	e->b.scope = "";
+	Tensor *t = factory_variable(e, f, path_of(e, in, name), at);
+	e->b.scope = scope;
+	return t;
+}
+
 Value add_param(Elab *e, Instance *in, const char *name, Factory *f, int overwrite, Span at)
 {
 	if (!belongs(e, in)) {
@@ -146,8 +158,7 @@ Value add_param(Elab *e, Instance *in, const char *name, Factory *f, int overwri
 		diag_help(e->ds, d, (Span){ 0, 0, 0 }, "a submodule is called once in a build: keep its result, or outline it to share its variables");
 		return v_error();
 	}
-	e->b.at = at;
-	Tensor *t = e->b.g == e->b.ir->main ? factory_variable(e, f, path_of(e, in, name), at) : factory_input(e, f, name);
+	Tensor *t = module_input(e, in, f, name, at);
 	if (!t || !tree_insert_name(e, in->facts, name, v_of(V_FACTORY, f), 1, at)) return v_error();
 	tree_insert_name(e, in->args, name, v_of(V_TENSOR, t), 1, at);
 	return v_of(V_TENSOR, t);
@@ -212,7 +223,7 @@ static Value do_variable_inputs(Elab *e, Call *c)
 		if (l.at.at[i].v.kind != V_FACTORY) return fail(e, E0206, c->at, "`%s` is %s, not a variable factory", l.at.at[i].name, v_describe(e, l.at.at[i].v));
 		Factory *f = l.at.at[i].v.u.factory;
 		const char *full = arena_printf(e->mem, "%s.%s", key.kind == V_STR ? key.u.str->s : v_text(e, key), l.at.at[i].name);
-		Tensor *t = e->b.g == e->b.ir->main ? factory_variable(e, f, path_of(e, in, full), c->at) : factory_input(e, f, full);
+		Tensor *t = module_input(e, in, f, full, c->at);
 		if (!t) return v_error();
 		tree_insert_name(e, args, l.at.at[i].name, v_of(V_TENSOR, t), 1, c->at);
 	}

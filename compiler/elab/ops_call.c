@@ -157,9 +157,19 @@ static void note_dtype(OpCall *c, Value v)
 	if (c->dtype < 0 && v.kind == V_TENSOR) c->dtype = (int)v.u.tensor->spec.dtype;
 }
 
+/* operands whose dtype says nothing about the others' */
+static int stands_apart(const char *param)
+{
+	static const char *const names[] = { "condition", "indices", "labels", "label", "seed", "seed_tensor" };
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(param, names[i])) return 1;
+	return 0;
+}
+
 static void find_dtype(OpCall *c)
 {
 	for (int i = 0; i < c->np; i++) {
+		if (stands_apart(c->def->params[i].name)) continue;
 		note_dtype(c, c->val[i]);
 		if (c->def->params[i].kind == P_TENSORS && is_seq(c->val[i]))
 			for (int k = 0; k < c->val[i].u.list->n; k++) note_dtype(c, c->val[i].u.list->at[k]);
@@ -171,7 +181,7 @@ static int add_operand(Elab *e, OpCall *c, Value v, const char *param)
 	Tensor *t = NULL;
 	const char *what = arena_printf(e->mem, "`%s` of %s", param, c->shown);
 	if (v.kind == V_TENSOR) t = v.u.tensor;
-	else if (is_number(v) || is_seq(v) || v.kind == V_ARRAY || v.kind == V_RANGE) t = constant_of(e, v, c->dtype, NULL, c->at);
+	else if (is_number(v) || is_seq(v) || v.kind == V_ARRAY || v.kind == V_RANGE) t = constant_of(e, v, stands_apart(param) ? -1 : c->dtype, NULL, c->at);
 	else want_kind(e, v, V_TENSOR, c->at, what);
 	if (!t || !in_graph(e, t, c->at, what)) return 0;
 	vec_push(e->mem, &c->in, t);
