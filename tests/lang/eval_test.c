@@ -127,9 +127,35 @@ static void run_dir(const char *dir, const char *filter)
 	}
 }
 
+/* every ```pxl block of a page builds without a word; a ```text block right after it is what it prints */
+static void run_page(const char *path)
+{
+	char *text = slurp(path), name[512];
+	int blocks = 0;
+	for (char *at = text; (at = strstr(at, "```pxl\n"));) {
+		char *body = at + 7, *end = strstr(body, "\n```"), *out = NULL, *err = NULL;
+		CHECK("", end != NULL);
+		if (!end) break;
+		at = end + 4 + (end[4] == '\n');
+		end[1] = 0;
+		snprintf(name, sizeof name, "%s block %d", path, ++blocks);
+		run_model(name, body, &out, &err);
+		CHECK_STR("", err, "");
+		if (!strncmp(at, "```text\n", 8)) {
+			char *want = at + 8, *stop = strstr(want, "```");
+			if (stop) at = stop + 3, *stop = 0;
+			CHECK_STR("", out, want);
+		}
+		free(out), free(err);
+	}
+	CHECK("", blocks > 0);
+	free(text);
+}
+
 int main(int argc, char **argv)
 {
 	run_dir("tests/lang/eval", argc > 1 ? argv[1] : "");
 	run_dir("examples", argc > 1 ? argv[1] : "");
+	if (argc == 1) run_page("docs/language.md");
 	return check_done();
 }
