@@ -161,6 +161,7 @@ const char *emit_static(Emit *e, const char *type, const char *fmt, ...)
 	const char *name = map_get(&e->statics, key);
 	if (name) return name;
 	name = arena_printf(e->mem, "desc_%d", ++e->nstatic);
+	if (e->extra.n > 1 && e->extra.s[e->extra.n - 2] == '}') buf_putc(&e->extra, '\n');     /* behind a fused function */
 	buf_printf(&e->extra, "static const %s %s = %s;\n", type, name, value);
 	map_set(e->mem, &e->statics, key, (void *)(uintptr_t)name);
 	return name;

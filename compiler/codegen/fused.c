@@ -13,7 +13,10 @@
  *   FLAT     at the position of the iteration: straight from memory when its type is its class's own
  *   SCALAR   one element for all: a block filled before the loop
  *   ROWS     by a row offset and an inner stride; when the row does not matter (a bias) offset 0
- * A result is computed straight into its memory unless a later load of the block may see it there. */
+ * A result is computed straight into its memory unless a later load of the block may see it there.
+ *
+ * Operands are a, b, c …, results y, z …: groups that do the same work on the same shapes (one per layer, say)
+ * share one function, and the caller's list of pointers shows what it works on. */
 #include "compiler/codegen/module.h"
 
 #include <inttypes.h>
@@ -579,12 +582,20 @@ static void put_narrow(Fuse *f)
 	buf_puts(&f->body, "\t}\n");
 }
 
+/* the first few have letters of their own, the rest numbers: x_2, x_3 … */
+static const char *local_name(const Fuse *f, int i)
+{
+	static const char *const ins[] = { "a", "b", "c", "d", "e", "f", "g", "h" }, *const outs[] = { "y", "z", "v", "w" };
+	if (i < f->nin) return i < 8 ? ins[i] : "x";
+	return i - f->nin < 4 ? outs[i - f->nin] : "y";
+}
+
 static void put_body(Fuse *f)
 {
 	for (int i = 0, k = 0; i < f->nin + f->nout; i++) {
 		Access *a = &f->in[i];
 		if (!a->t) continue;
-		a->name = emit_name(f->e, a->t->name);
+		a->name = emit_name(f->e, local_name(f, i));
 		buf_printf(&f->head, "\t%s%s *%s = p[%d];\n", i < f->nin ? "const " : "", emit_ctype(a->dtype), a->name, k++);
 	}
 	for (int d = 0; d < f->rank - 1; d++) f->index[d] = emit_name(f->e, arena_printf(f->e->mem, "i%d", d));
@@ -598,25 +609,31 @@ static void put_body(Fuse *f)
 	declare_blocks(f);
 }
 
-/* The body has names of its own: the function's are set aside meanwhile. */
-static void put_function(Fuse *f, int number)
+/* Number of the function that does this work: one written before, or a new one. */
+static int put_function(Fuse *f)
 {
 	Emit *e = f->e;
 	Map taken = e->taken;
-	e->taken = (Map){ 0 };
+	e->taken = (Map){ 0 };                               /* the body has names of its own */
 	put_body(f);
 	e->taken = taken;
+	const char *key = intern_str(e->ir->names, arena_printf(e->mem, "%s%s", f->head.s, f->body.s));
+	intptr_t number = (intptr_t)map_get(&e->fused, key);
+	if (number) return (int)number;
+	number = ++e->nfused;
+	map_set(e->mem, &e->fused, key, (void *)number);
 	Buf *b = &e->extra;
 	buf_putc(b, '\n');
 	e->line = (Span){ 0 };
 	emit_at(e, b, f->op->at);
 	e->line = (Span){ 0 };
 	emit_comment(b, "", arena_printf(e->mem, "%s over %s", f->p->label ? f->p->label : "fused", shape_str(e->mem, f->p->shape)));
-	buf_printf(b, "static int fuse_%d(const struct pxlrt *rt, struct pxlrt_lane *ln, void *const *p, long lo, long hi)\n{\n", number);
+	buf_printf(b, "static int fuse_%d(const struct pxlrt *rt, struct pxlrt_lane *ln, void *const *p, long lo, long hi)\n{\n", (int)number);
 	buf_put(b, f->head.s, f->head.n);
 	buf_puts(b, f->uses_st ? "\tint st;\n" : "\t(void)ln;\n");
 	buf_put(b, f->body.s, f->body.n);
 	buf_puts(b, "\treturn 0;\n}\n");
+	return (int)number;
 }
 
 static void put_call(Fuse *f, int number)
@@ -654,7 +671,5 @@ void emit_fused(Emit *e, const Op *op)
 	find_direct(&f);
 	f.head = buf_new(e->mem);
 	f.body = buf_new(e->mem);
-	int number = ++e->nfused;
-	put_function(&f, number);
-	put_call(&f, number);
+	put_call(&f, put_function(&f));
 }

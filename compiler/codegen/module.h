@@ -24,6 +24,7 @@ struct Emit {
 	VEC(int) named;                      /* tensor indices with a name: to forget them at the function's end */
 	Map taken;                           /* interned names of the current function */
 	Map statics;                         /* interned "type value" → name */
+	Map fused;                           /* interned body of a fused function → its number */
 	Map site_of;                         /* interned "file:line:col:op" → site + 1 */
 	VEC(RtSite) sites;
 	int nstatic, nfused;
