@@ -258,6 +258,9 @@ Layout  layout_of(Tensor *t);                                           /* throu
 int     layout_contiguous(const Layout *l, Shape s);
 Tensor *storage_root(Tensor *t);
 int     op_modifies(const Op *op, int i);                               /* writes the storage of operand i */
+/* of a fused group (compiler/passes/fuse.h): operand whose memory result `out` is, or -1; is operand i stored over */
+int     pattern_alias(const Pattern *p, int out);
+int     pattern_writes(const Pattern *p, int i);
 int     op_output_aliases(const Op *op, int out);                       /* operand whose storage result `out` shares; -1 */
 
 /* --- whole-program pieces, one file each ------------------------------------------------------------------ */

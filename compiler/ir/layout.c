@@ -7,7 +7,7 @@
 #include "compiler/ir/ir.h"
 
 #include "compiler/ir/inside.h"
-#include "compiler/passes/fuse.h"
+#include "compiler/ops/op.h"
 
 /* a fused group may hold modifying ops: its pattern says which results are stored over which operands */
 static int is_modifier(const Op *op) { return op->code == OP_fused || (op->inplace && op_table[op->code]->inplace == MODIFIES); }
@@ -15,7 +15,7 @@ static int is_view(const Op *op) { return op->inplace && op_table[op->code]->inp
 
 int op_shares(const Op *op, int out)
 {
-	if (op->code == OP_fused) return pattern_alias(fused_pattern(op), out);
+	if (op->code == OP_fused) return pattern_alias(op->attr[0].p, out);
 	if (!op->in.n || !op->in.at[0]) return -1;
 	if (is_modifier(op)) return out == 0 ? 0 : -1;
 	return is_view(op) ? 0 : -1;
@@ -105,7 +105,7 @@ int op_modifies(const Op *op, int i)
 		if (!op_by_ref(op, i)) return 0;
 		return op->modified.at[i] == BY_REF_WHOLE || graph_modifies_input(op->callee[0], i);
 	}
-	if (op->code == OP_fused) return pattern_writes(fused_pattern(op), i);
+	if (op->code == OP_fused) return pattern_writes(op->attr[0].p, i);
 	return (i == 0 && is_modifier(op)) || (i < 32 && (op_table[op->code]->writes >> i & 1));
 }
 

@@ -75,8 +75,6 @@ int fuse_const(Arena *a, Pattern *p, DType t, double x, Span at);        /* x ro
 int fuse_bind(Arena *a, Pattern *p, const Op *op, const int *node, Buf *why);
 
 static inline Pattern *fused_pattern(const Op *op) { return op->attr[0].p; }      /* op->code == OP_fused */
-int  pattern_writes(const Pattern *p, int operand);      /* is operand stored over */
-int  pattern_alias(const Pattern *p, int out);           /* operand whose memory result `out` is, or -1 */
 void pattern_print(const Pattern *p, Buf *out);          /* "n2 = add.f32(n0, n1); out0 = n2": in textual IR and comments */
 
 #endif
