@@ -111,6 +111,11 @@ static const Tensor *touched(Check *c, const Op *op, int cls)
 static void report_pair(Check *c, const Touch *w, const Touch *u)
 {
 	Diags *ds = c->g->ir->ds;
+	if (u->writes && c->order[u->op]->id < c->order[w->op]->id) {        /* of two writers the first made is told first */
+		const Touch *swap = w;
+		w = u;
+		u = swap;
+	}
 	const Op *a = c->order[w->op], *b = c->order[u->op];
 	const Tensor *t = touched(c, a, w->cls);
 	Diag *d = diag(ds, E0406, a->at, "Inplacing ambiguity detected. %s changes `%s` in place, and nothing orders it against %s, which %s the same memory",

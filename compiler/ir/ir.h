@@ -8,6 +8,9 @@
  * gain inputs and outputs after calls exist and the call sites follow (ir_add_output).
  * Everything lives in ir->mem.  Walk arrays by index; never depend on addresses.
  *
+ * A repeat calls the user's graph itself, without PopXL's wrapper around it; the wrapper's number is taken
+ * all the same, so that ids agree, and its id is kept for listings.
+ *
  * Ids and names follow semantics.md R44–R55: one op counter from 100, one subgraph counter from 0,
  * one clash counter from 0, all per Ir. */
 #ifndef COMPILER_IR_IR_H

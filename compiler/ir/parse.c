@@ -172,6 +172,15 @@ static void scan_attrs(Parse *p, Op *op)
 
 /* --- ops ------------------------------------------------------------------------------------------------------------ */
 
+static void unknown_op(Parse *p, const char *name)
+{
+	const char *names[OP_COUNT];
+	for (int i = 0; i < OP_COUNT; i++) names[i] = op_table[i]->name;
+	const char *near = nearest(name, names, OP_COUNT);
+	Diag *d = scan_error(&p->s, E0408, scan_span(&p->s, p->s.last), "`%s` is no op", name);
+	if (d && near) diag_help(p->s.ds, d, (Span){ 0 }, "did you mean `%s`?", near);
+}
+
 static void scan_code(Parse *p, Op *op)
 {
 	const char *name = scan_word(&p->s, "an op");
@@ -182,7 +191,7 @@ static void scan_code(Parse *p, Op *op)
 		d = map_get(&p->codes, intern(p->s.names, name, n - 1));
 		op->inplace = 1;
 	}
-	if (!d) scan_error(&p->s, E0408, scan_span(&p->s, p->s.last), "`%s` is no op", name);
+	if (!d) unknown_op(p, name);
 	else if (op->inplace && d->inplace == NO_INPLACE && !d->view && !(d->traits & ONLY_INPLACE))
 		scan_error(&p->s, E0408, scan_span(&p->s, p->s.last), "`%s` has no in-place variant", d->name);
 	else if (!op->inplace && (d->traits & ONLY_INPLACE)) scan_error(&p->s, E0408, scan_span(&p->s, p->s.last), "`%s` is written `%s_`", d->name, d->name);
@@ -548,7 +557,7 @@ static void check_op(Parse *p, Op *op)
 static void check_program(Parse *p)
 {
 	Buf why = buf_new(p->s.mem);
-	if (!p->s.failed && !ir_verify(p->ir, &why)) scan_error(&p->s, E0409, scan_span(&p->s, 0), "%s", why.s);
+	if (!p->s.failed && !ir_verify(p->ir, &why)) scan_error(&p->s, E0409, (Span){ p->s.src, 0, p->s.end > 0 }, "%s", why.s);
 	for (int i = 0; i < p->op_notes.n && !p->s.failed; i++) check_op(p, p->op_notes.at[i].op);
 }
 

@@ -9,21 +9,26 @@
 
 typedef struct Verify { const Ir *ir; Arena *mem; Buf *why; Map ids; char *tensor_seen; int *operand_count; } Verify;
 
+static const char *graph_id(const Graph *g)
+{
+	return !g ? "?" : g->id[0] ? g->id : "main";
+}
+
 static int wrong_graph(const Verify *v, const Graph *g, const char *what)
 {
-	buf_printf(v->why, "graph `%s`: %s", g->id, what);
+	buf_printf(v->why, "graph `%s`: %s", graph_id(g), what);
 	return 0;
 }
 
 static int wrong_tensor(const Verify *v, const Tensor *t, const char *what)
 {
-	buf_printf(v->why, "graph `%s`: tensor `%s` (%%%d): %s", t->graph ? t->graph->id : "?", t->name, t->index, what);
+	buf_printf(v->why, "graph `%s`: tensor `%s` (%%%d): %s", graph_id(t->graph), t->name, t->index, what);
 	return 0;
 }
 
 static int wrong_op(const Verify *v, const Op *op, const char *what, int i)
 {
-	buf_printf(v->why, "graph `%s`: op %d (`%s`): ", op->graph ? op->graph->id : "?", op->id, op->code >= 0 && op->code < OP_COUNT ? op_table[op->code]->name : "?");
+	buf_printf(v->why, "graph `%s`: op %d (`%s`): ", graph_id(op->graph), op->id, op->code >= 0 && op->code < OP_COUNT ? op_table[op->code]->name : "?");
 	buf_printf(v->why, what, i);
 	return 0;
 }
