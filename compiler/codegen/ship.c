@@ -5,7 +5,7 @@
  *   example.c          a caller that runs it once
  *   libpxlrt.a         the runtime: sessions and kernels; needs nothing but libc, libm and threads
  *   runtime/           its headers
- *   Makefile           `make` builds the example with any C11 compiler
+ *   Makefile, README   `make` builds the example with any C11 compiler
  *
  * The library and the headers travel inside libpxl, so nothing has to be found at run time. */
 #include "compiler/codegen/ship.h"
@@ -146,7 +146,7 @@ static void put_numbers(Ship *s, Buf *b)
 		const RtVar *v = &s->p->vars[i];
 		put_number(s, b, "var", v->name, i, v->dtype, v->rank, v->dim);
 	}
-	buf_printf(b, "\t%s_COUNT\n};\n", s->name);
+	buf_puts(b, "};\n");
 }
 
 static int ship_h(Ship *s)
@@ -154,11 +154,11 @@ static int ship_h(Ship *s)
 	Buf b = buf_new(s->mem);
 	buf_printf(&b, "/* %s.h — a compiled pxl program. runtime/runtime.h says how to run it: rt_session_new, rt_session_run;\n"
 	           " * example.c shows it. Link with libpxlrt.a and -lm -lpthread. */\n"
-	           "#ifndef PXL_SHIPPED_%s_H\n#define PXL_SHIPPED_%s_H\n\n#include \"runtime/runtime.h\"\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+	           "#ifndef PXL_SHIPPED_%s_H\n#define PXL_SHIPPED_%s_H\n\n#include \"runtime/runtime.h\"\n\n"
 	           "extern const RtProgram %s_program;\n\n/* numbers of streams (RtBind.stream) and variables (rt_session_read, rt_session_write) */\n",
 	           s->name, s->name, s->name, s->name);
 	put_numbers(s, &b);
-	buf_puts(&b, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
+	buf_puts(&b, "\n#endif\n");
 	return put_file(s, arena_printf(s->mem, "%s.h", s->name), b.s, b.n);
 }
 
@@ -196,6 +196,18 @@ static const char makefile[] =
 	"\t$(CC) -std=c11 $(CFLAGS) -ffp-contract=off -fno-strict-aliasing -I. -Iruntime -o $@ example.c NAME.c libpxlrt.a -lm -lpthread\n"
 	"clean:\n\trm -f example\n.PHONY: clean\n";
 
+static const char readme[] =
+	"NAME: a compiled pxl program, for use without the compiler\n\n"
+	"  make && ./example      builds the example and runs the program once on zeros\n\n"
+	"NAME.c        the program as C, and the tables a session reads\n"
+	"NAME.h        its RtProgram, and a number for every stream and variable\n"
+	"libpxlrt.a    the runtime: sessions and kernels (this processor's architecture; needs libc, libm, threads)\n"
+	"runtime/      its headers; runtime.h says how sessions, streams and variables work\n\n"
+	"In a program of your own: rt_session_new(&NAME_program, ...), then rt_session_run with an array for every stream\n"
+	"that the program uses. Variables start as the model says (RtOptions.seed chooses the numbers) and are read and\n"
+	"written by rt_session_read and rt_session_write; trained weights go in that way. Several sessions of one program\n"
+	"may live side by side. Compile NAME.c with -ffp-contract=off -fno-strict-aliasing, as the Makefile does.\n";
+
 static int put_template(Ship *s, const char *file, const char *text)
 {
 	Buf b = buf_new(s->mem);
@@ -229,5 +241,6 @@ int ship(const Module *m, const RtProgram *p, const char *dir, Arena *mem, RtErr
 	if (!st) st = ship_runtime(&s);
 	if (!st) st = put_template(&s, "example.c", example);
 	if (!st) st = put_template(&s, "Makefile", makefile);
+	if (!st) st = put_template(&s, "README", readme);
 	return st;
 }
