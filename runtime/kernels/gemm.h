@@ -21,11 +21,13 @@
 #else
 #define GFMA(a, b, c) ((a) * (b) + (c))
 #endif
+#define GPART(mask, p) ((VT)_mm512_maskz_loadu_ps((__mmask16)(mask), p))
 #include "runtime/kernels/gemm.h"
 #undef GT
 #undef GS
 #undef GI
 #undef GFMA
+#undef GPART
 #define GT double
 #define GS f64
 #define GI int64_t
@@ -36,6 +38,7 @@
 #else
 #define GFMA(a, b, c) ((a) * (b) + (c))
 #endif
+#define GPART(mask, p) ((VT)_mm512_maskz_loadu_pd((__mmask8)(mask), p))
 #include "runtime/kernels/gemm.h"
 
 #else
@@ -89,9 +92,13 @@ VM void G(tile)(const int M, const int NV, long kn, const GT *a, long ai, long a
 /* the first `n` elements, zeros behind */
 VM VT G(part)(const GT *p, long n)
 {
+#if VEC_BYTES == 64
+	return GPART((1u << n) - 1, p);
+#else
 	_Alignas(64) GT x[VEC_BYTES / sizeof(GT)] = { 0 };
 	for (long i = 0; i < n; i++) x[i] = p[i];
 	return *(VT *)x;
+#endif
 }
 
 /* --- packing -------------------------------------------------------------------------------------------------------
@@ -215,25 +222,30 @@ static void G(packed_edge)(int nv, long kn, const GT *a, long lda, const GT *b, 
 		}
 }
 
-/* rows from i on, all columns; mm < TILE_ROWS only with a packed */
-static void G(block_rows)(long kn, const GT *a, long lda, const GT *b, GT *c, long ldc, long mm, long n, GT alpha, GT beta)
+/* one register tile's worth of c, whole or sticking out */
+static void G(block_tile)(long kn, const GT *a, long lda, const GT *b, GT *c, long ldc, long m, long n, GT alpha, GT beta)
 {
-	for (long j = 0; j < n; j += TILE_VECS * VL) {
-		long nn = min_l(TILE_VECS * VL, n - j);
-		int nv = (int)((nn + VL - 1) / VL);
-		if (mm == TILE_ROWS && nn % VL == 0) G(packed_vecs)(nv, kn, a, lda, b + j * kn, c + j, ldc, alpha, beta);
-		else G(packed_edge)(nv, kn, a, lda, b + j * kn, c + j, ldc, mm, nn, alpha, beta);
-	}
+	long mm = min_l(TILE_ROWS, m), nn = min_l(TILE_VECS * VL, n);
+	int nv = (int)((nn + VL - 1) / VL);
+	if (mm == TILE_ROWS && nn % VL == 0) G(packed_vecs)(nv, kn, a, lda, b, c, ldc, alpha, beta);
+	else G(packed_edge)(nv, kn, a, lda, b, c, ldc, mm, nn, alpha, beta);
 }
 
-static void G(block)(long kn, const void *a, long lda, const void *b, void *c, long ldc, long m, long n, double alpha, double beta)
+/* A panel of b stays in the first cache while all rows of a pass by it.  When k is short c is what moves, so its
+ * rows are then finished one after the other. */
+static void G(block)(long kn, const void *pa, long lda, const void *pb, void *pc, long ldc, long m, long n, double alpha, double beta)
 {
 	_Alignas(64) GT rest[TILE_ROWS * PACK_K];
-	for (long i = 0; i < m; i += TILE_ROWS) {
-		long mm = min_l(TILE_ROWS, m - i), stride = lda;
-		const GT *rows = (const GT *)a + i * (lda ? lda : kn);
-		if (lda && mm < TILE_ROWS) G(pack)(rest, rows, TILE_ROWS, lda, 1, mm, kn), rows = rest, stride = 0;
-		G(block_rows)(kn, rows, stride, b, (GT *)c + i * ldc, ldc, mm, n, (GT)alpha, (GT)beta);
+	const GT *a = pa, *b = pb;
+	GT *c = pc;
+	int by_rows = kn < 48;
+	long whole = m - m % TILE_ROWS, row = lda ? lda : kn, cols = TILE_VECS * VL;
+	if (lda && whole < m) G(pack)(rest, a + whole * lda, TILE_ROWS, lda, 1, m - whole, kn);
+	for (long i = 0, j = 0; i < m && j < n;) {
+		int last = lda && i == whole;
+		G(block_tile)(kn, last ? rest : a + i * row, last ? 0 : lda, b + j * kn, c + i * ldc + j, ldc, m - i, n - j, (GT)alpha, (GT)beta);
+		if (by_rows && (j += cols) >= n) j = 0, i += TILE_ROWS;
+		if (!by_rows && (i += TILE_ROWS) >= m) i = 0, j += cols;
 	}
 }
 

@@ -96,8 +96,25 @@ static void row_scaled(const Loss *l, const char *x, long at, double m, double s
 	}
 }
 
+/* f32 logits: the exponentials are made in dx and scaled there */
+static double softmax_row_f32(const Loss *l, long row, long label)
+{
+	long at = row * l->d->classes, n = l->d->classes;
+	const float *x = (const float *)(const void *)l->x + at;
+	float *dx = (float *)(void *)l->dx + at, m = -INFINITY, b;
+	for (long i = 0; i < n; i += BLOCK_MAX) {
+		l->isa->max[PXLRT_F32](&b, x + i, min_l(BLOCK_MAX, n - i));
+		m = b > m || b != b ? b : m;
+	}
+	double z = (double)(x[label] - m), g = row_grad(l, row), inv = 1 / l->isa->exp_sum_f32(dx, x, m, n), p = exp_f64(z) * inv;
+	l->isa->scale_f32(dx, dx, (float)(inv * g), n);
+	dx[label] = (float)((p - 1) * g);
+	return p;
+}
+
 static double softmax_row(const Loss *l, long row, long label, int counted)
 {
+	if (counted && l->kind == LOSS_LOGITS && l->d->dtype == DT_F32 && l->dx) return softmax_row_f32(l, row, label);
 	const struct pxlrt_nll *d = l->d;
 	long at = row * d->classes;
 	const char *x = at_elem(l->x, d->dtype, at);

@@ -1,11 +1,72 @@
-/* onednn.c — large f32 products by oneDNN.
+/* onednn.c — f32 products by oneDNN.
  *
- * The library is loaded when a session first wants it and the portable loops serve where it is missing.  It is built on OpenMP,
- * whose pools belong to the calling thread: each call first sets this thread's OpenMP to one thread, so that
- * only our own pool makes threads and bits don't depend on their number. */
+ * The library is loaded when a large product is first wanted; where it is missing, or refuses, the portable
+ * loops serve.  It is built on OpenMP, whose pools belong to the calling thread: each call first sets the
+ * thread's OpenMP to one thread (and puts it back, for the host may use OpenMP too), so that only our own
+ * pool makes threads.  Tiles are cut by shape alone, so bits don't depend on the number of threads.
+ *
+ * Left to the portable provider: other types, small products, and few rows of a row-major b. */
 #include "runtime/kernels/provider.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+/* dnnl_sgemm of dnnl.h, C linkage; dnnl_dim_t is a 64-bit integer */
+typedef int (*SgemmFn)(char ta, char tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+                       const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+
+/* resolved once per process, then only read */
+static struct { SgemmFn sgemm; int (*threads_get)(void); void (*threads_set)(int); } dnnl;
+static pthread_once_t dnnl_once = PTHREAD_ONCE_INIT;
+
+static void symbol(void *lib, const char *name, void *to)
+{
+	void *p = dlsym(lib, name);
+	memcpy(to, &p, sizeof p);
+}
+
+static void dnnl_load(void)
+{
+	static const char *const names[] = { "libdnnl.so.2", "libdnnl.so.3", "libdnnl.so" };
+	void *lib = NULL;
+	for (size_t i = 0; i < sizeof names / sizeof *names && !lib; i++) lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+	if (!lib) return;
+	symbol(lib, "omp_get_max_threads", &dnnl.threads_get);
+	symbol(lib, "omp_set_num_threads", &dnnl.threads_set);
+	if (dnnl.threads_get && dnnl.threads_set) symbol(lib, "dnnl_sgemm", &dnnl.sgemm);
+}
+
+static int sgemm_tile(const GemmItem *g, long i0, long m, long j0, long n)
+{
+	const struct pxlrt_gemm *d = g->d;
+	const float *a = (const float *)(const void *)g->a + (d->ta ? i0 : i0 * d->lda);
+	const float *b = (const float *)(const void *)g->b + (d->tb ? j0 * d->ldb : j0);
+	int had = dnnl.threads_get();
+	dnnl.threads_set(1);
+	int st = dnnl.sgemm(d->ta ? 'T' : 'N', d->tb ? 'T' : 'N', m, n, d->k, (float)d->alpha, a, d->lda, b, d->ldb, (float)d->beta,
+	                    (float *)(void *)g->c + i0 * d->ldc + j0, d->ldc);
+	dnnl.threads_set(had);
+	return st;
+}
+
+static void tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n)
+{
+	if (sgemm_tile(g, i0, m, j0, n)) gemm_portable_tile(ln, g, i0, m, j0, n);
+	else gemm_epilogue(ln, g, i0, m, j0, n);
+}
+
+static int suits(const struct pxlrt_gemm *d)
+{
+	return d->dtype == DT_F32 && !gemm_is_direct(d) && d->n >= 16 && (double)d->m * (double)d->n * (double)d->k >= 1e6;
+}
 
 int k_matmul_onednn(struct pxlrt_lane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y)
 {
-	return k_matmul_portable(ln, d, a, b, c, bias, y);
+	GemmTileFn fn = gemm_portable_tile;
+	if (suits(d)) {
+		pthread_once(&dnnl_once, dnnl_load);
+		if (dnnl.sgemm) fn = tile;
+	}
+	return gemm_run(rt_lane(ln), d, a, b, c, bias, y, fn);
 }

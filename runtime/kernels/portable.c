@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* dot products shorter than SHORT_K are not worth their final sums: b is packed */
-enum { FEW_ROWS = 16, SHORT_K = 48, TILE_M = 192, TILE_N = 384, DIRECT_K = 8192 };
+enum { FEW_ROWS = 16, SHORT_K = 48, TILE_M = 512, TILE_N = 384, DIRECT_K = 8192 };
 
 static const GemmIsa *loops_of(RtLane *ln, int dtype) { return dtype == DT_F64 ? isa_of(ln)->gemm_f64 : isa_of(ln)->gemm_f32; }
 
@@ -47,14 +47,15 @@ static int worth_halving(const struct pxlrt_gemm *d, const GemmCut *c)
 	return pieces < 16 && (double)c->m * (double)c->n * (double)d->k > 5e5;
 }
 
+/* columns first: pieces of one column share nothing of b, those of one row would each pack the same part of it */
 GemmCut gemm_cut(const struct pxlrt_gemm *d, const GemmIsa *isa)
 {
 	int few = d->m <= FEW_ROWS;
 	GemmCut c = { few ? d->m : even_piece(d->m, TILE_M, isa->rows), even_piece(d->n, few ? 1024 : TILE_N, isa->cols), 0, 0 };
 	while (worth_halving(d, &c)) {
 		long m = even_piece(c.m, (c.m + 1) / 2, isa->rows), n = even_piece(c.n, (c.n + 1) / 2, isa->cols);
-		if (!few && c.m >= c.n / 2 && m < c.m && m >= 32) c.m = m;
-		else if (n < c.n) c.n = n;
+		if (n < c.n && n >= 2 * isa->cols) c.n = n;
+		else if (m < c.m && m >= 64) c.m = m;
 		else break;
 	}
 	c.rows = (d->m + c.m - 1) / c.m;
@@ -230,6 +231,8 @@ static void packed_half(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long 
 	packed(ln, g, isa, i0, m, j0, n, (char *)acc, n, d->beta);
 	for (long i = 0; i < m; i++) rt->st[d->dtype](at_elem_mut(g->c, d->dtype, (i0 + i) * d->ldc + j0), 1, acc + i * n, n);
 }
+
+int gemm_is_direct(const struct pxlrt_gemm *d) { return d->m <= FEW_ROWS && !d->tb && d->dtype >= DT_F32; }
 
 void gemm_portable_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n)
 {

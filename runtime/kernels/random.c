@@ -23,7 +23,7 @@ static double unit(uint32_t hi, uint32_t lo) { return (double)(((uint64_t)hi << 
 /* [low, high): what rounding has pushed up to high is pulled back under it */
 static void uniform_block(const Draw *d, Block *b, const uint32_t *w, long n)
 {
-	float low = (float)d->a, span = (float)(d->b - d->a);
+	float low = (float)d->a, span = (float)(d->b - d->a), below = (float)d->below;
 	if (d->dtype == DT_F64) {
 		for (long i = 0; i < n; i++) {
 			double v = d->a + unit(w[i + i / DRAW * DRAW], w[i + i / DRAW * DRAW + DRAW]) * (d->b - d->a);
@@ -33,7 +33,7 @@ static void uniform_block(const Draw *d, Block *b, const uint32_t *w, long n)
 	}
 	for (long i = 0; i < n; i++) b->f32[i] = low + (float)(w[i] >> 8) * 0x1p-24f * span;
 	if (d->rt->norm[d->dtype]) d->rt->norm[d->dtype](b, n);
-	for (long i = 0; i < n; i++) b->f32[i] = (double)b->f32[i] < d->b ? b->f32[i] : (float)d->below;
+	for (long i = 0; i < n; i++) b->f32[i] = b->f32[i] > below ? below : b->f32[i];
 }
 
 static void dropout_block(const Draw *d, Block *b, const uint32_t *w, long n)
