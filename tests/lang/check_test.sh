@@ -1,4 +1,4 @@
-# check.sh — `pxlc check` on every tests/lang/x.pxl that has an x.err: exit 1, and the whole text as it stands
+# check_test.sh — `pxlc check` on every tests/lang/x.pxl that has an x.err: exit 1, and the whole text as it stands
 # there.  Mistakes of every phase live here; parse_test.c looks at those of the text alone.
 root=$PWD bad=0
 case ${BUILD:=build} in /*) ;; *) BUILD=$root/$BUILD ;; esac
