@@ -57,8 +57,8 @@ static const char *operand_name(const Infer *in, int i)
 		if (n++ == i) break;
 	}
 	if (p->kind == P_END) return arena_printf(a, "operand %d", i);
-	if (!strcmp(p->name, "lhs")) return "left operand";
-	if (!strcmp(p->name, "rhs")) return "right operand";
+	if (i == 0 && !strcmp(p->name, "lhs")) return "left operand";
+	if (i == 1 && !strcmp(p->name, "rhs")) return "right operand";
 	return arena_printf(a, "operand `%s`", p->name);
 }
 
