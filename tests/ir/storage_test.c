@@ -211,6 +211,38 @@ static void many_paths(void)
 	bench_close(&t);
 }
 
+/* an output that is the callee's input is a new tensor in the caller */
+static void outputs_are_copies(void)
+{
+	Bench t;
+	bench_open(&t);
+	Build g = ir_build(ir_graph(t.ir, "same"));
+	ir_output(&g, ir_input(&g, spec_f32(1, 4, 0), "x", 1));
+	Tensor *v = var_f32(&t, "v", 1, 4, 0);
+	Op *call = ir_call(&t.b, OP_call, g.g, NULL, &v, 1, NULL);
+	CHECK("R166 R27", op_output_aliases(call, 0) == -1 && storage_root(call->out.at[0]) == call->out.at[0]);
+	Build e = ir_build(ir_graph(t.ir, "empty"));
+	Op *none = ir_call(&t.b, OP_repeat, e.g, NULL, NULL, 0, b_attrs(&t.b, OP_repeat, "repeat_count", attr_int(2), NULL));
+	CHECK("R27 R185", t.ds.errors == 0 && none->out.n == 0 && verified(&t));
+	CHECK("R159", ir_call(&t.b, OP_call, g.g, NULL, &v, 1, NULL)->callee[0] == call->callee[0] && g.g->calls.n == 2);
+	bench_close(&t);
+}
+
+static void stores_read(void)
+{
+	Bench t;
+	bench_open(&t);
+	Tensor *v = var_f32(&t, "v", 1, 4, 0);
+	Stream *s = ir_stream(&t.b, 0, v->spec, "s");
+	AttrVal *a = b_attrs(&t.b, OP_host_store, "d2h_stream", attr_ptr(s), NULL);
+	ir_op(&t.b, OP_host_store, &v, 1, a, NULL);
+	ir_op(&t.b, OP_host_store, &v, 1, a, NULL);
+	CHECK("R147", ir_check_ambiguity(t.ir));
+	op1_(&t.b, OP_relu, v);
+	CHECK("R147 R143", ambiguous(&t));
+	bench_close(&t);
+}
+
 static void twice_by_ref(void)
 {
 	Bench t;
@@ -247,6 +279,8 @@ int main(void)
 	calls();
 	nested_refs();
 	many_paths();
+	outputs_are_copies();
+	stores_read();
 	twice_by_ref();
 	many_writers();
 	return check_done();
