@@ -121,6 +121,12 @@ static int infer_loss_and_grad(Infer *in)
 	return 0;
 }
 
+/* the least number has no literal of its own in C */
+static const char *emit_long(Emit *e, int64_t x)
+{
+	return x == INT64_MIN ? "(-9223372036854775807LL - 1)" : arena_printf(emit_mem(e), "%" PRId64 "LL", x);
+}
+
 static const char *nll_static(Emit *e, const Op *op, int log_prob)
 {
 	static const int kind[] = { PXLRT_MEAN_LOSS, PXLRT_SUM_LOSS, PXLRT_NO_REDUCTION };
@@ -128,8 +134,8 @@ static const char *nll_static(Emit *e, const Op *op, int log_prob)
 	const AttrVal *ignore = op_attr(op, "ignore_index");
 	int half = x->dtype == DT_F16;
 	int64_t rows = shape_nelems(l->shape), classes = x->shape.dim[x->shape.rank - 1];
-	return emit_static(e, "struct pxlrt_nll", "{ %d, %d, %d, %d, %d, %" PRId64 ", %" PRId64 ", %" PRId64 "LL, %s, %s }", x->dtype, l->dtype,
-		kind[reduction_of(op)], ignore->set, log_prob, rows, classes, ignore->set ? ignore->i : 0,
+	return emit_static(e, "struct pxlrt_nll", "{ %d, %d, %d, %d, %d, %" PRId64 ", %" PRId64 ", %s, %s, %s }", x->dtype, l->dtype,
+		kind[reduction_of(op)], ignore->set, log_prob, rows, classes, emit_long(e, ignore->set ? ignore->i : 0),
 		emit_float(e, half ? 6.104e-5 : 1e-7), emit_float(e, half ? 6.104e-5 : 1e-10));
 }
 
