@@ -14,7 +14,7 @@ static int list_names(OpName names[MAX_NAMES])
 	return n < MAX_NAMES ? n : MAX_NAMES;
 }
 
-static int has_grad(const OpDef *d) { return d->grad != NULL; }
+static int has_grad(const OpDef *d) { return d->grad || d->traits & CALLS; }
 static int is_inplace(const OpName *o) { return o->inplace || (o->def->traits & ONLY_INPLACE); }
 
 static void op_line(const OpName *o, Buf *b)
