@@ -114,13 +114,15 @@ void emit_at(Emit *e, Buf *b, Span at)
 	buf_printf(b, "#line %d %s\n", line, emit_cstr(e, s->name));
 }
 
-int emit_site(Emit *e, const Op *op)
+int emit_site(Emit *e, const Op *op) { return site_at(e, op->at, op_def(op)->name); }
+
+int site_at(Emit *e, Span at, const char *op)
 {
-	const Source *s = source_of(e, op->at);
-	RtSite site = { .op = op_def(op)->name };
+	const Source *s = source_of(e, at);
+	RtSite site = { .op = op };
 	if (s) {
 		site.file = s->name;
-		source_locate(s, op->at.lo, &site.line, &site.col);
+		source_locate(s, at.lo, &site.line, &site.col);
 	}
 	const char *key = intern_str(e->ir->names, arena_printf(e->mem, "%s:%d:%d:%s", s ? s->name : "", site.line, site.col, site.op));
 	intptr_t n = (intptr_t)map_get(&e->site_of, key);

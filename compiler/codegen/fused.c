@@ -477,7 +477,7 @@ static void put_check(Fuse *f, const FuseNode *n)
 	if (n->prim == FP_pow && n->cls == PXLRT_I64 && !is_not_negative(d)) check = "powcheck";
 	if (!check) return;
 	buf_printf(&f->body, "%sif ((st = rt->%s(ln, %d, %s, n, %d))) return st;\n", f->pad, check, (int)classes[n->cls].native,
-	           f->v[n->arg[1]].at, emit_site(f->e, f->op));
+	           f->v[n->arg[1]].at, site_at(f->e, n->at, fuse_prim[n->prim].name));
 	f->uses_st = 1;
 }
 

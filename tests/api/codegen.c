@@ -152,6 +152,67 @@ static void in_place(void)
 	world_free(w);
 }
 
+/* Programs at random: however ops are grouped and values placed, the bits are those of one op at a time. */
+static unsigned pick(unsigned *state, unsigned n)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return (*state >> 8) % n;
+}
+
+static Tensor *some_op(World *w, unsigned *rnd, Tensor *x, Tensor *y)
+{
+	static const OpCode two[] = { OP_add, OP_sub, OP_mul }, one[] = { OP_relu, OP_abs, OP_negate, OP_tanh, OP_gelu };
+	switch (pick(rnd, 4)) {
+	case 0:  return op1(w, one[pick(rnd, 5)], x);
+	case 1:  return b_op3(&w->b, OP_where, op2(w, OP_greater, x, y), y, x);
+	default: return op2(w, two[pick(rnd, 3)], x, y);
+	}
+}
+
+static World *random_program(unsigned seed)
+{
+	World *w = world_new();
+	unsigned rnd = seed * 7919 + 1;
+	Spec full = SPEC(DT_F32, 6, 5, 40);
+	Tensor *pool[64], *in[6] = { input(w, full, -1, 0.002), input(w, SPEC(DT_F32, 40), 0.5, 0.05), input(w, SPEC(DT_F32, 5, 1), -2, 1),
+	                             input(w, SPEC(DT_F32, 6, 1, 1), 1, -0.3), input(w, SCALAR(DT_F32), 0.75, 0),
+	                             b_transpose(&w->b, input(w, SPEC(DT_F32, 6, 40, 5), 0, 0.001), NULL) };
+	HostArray *h = host_new(&w->mem, DT_F32, full.shape);
+	for (size_t i = 0; i < 1200; i++) rt_set(DT_F32, host_bytes(&w->mem, h, 0), i, 0.01 * (double)i);
+	Tensor *v = ir_variable(&w->b, h, "v");
+	int n = 0;
+	pool[n++] = in[0];
+	pool[n++] = some_op(w, &rnd, in[0], in[5]);
+	for (int i = 0; i < 3; i++) {
+		v = ir_op_inplace(&w->b, OP_add, (Tensor *[]){ v, in[pick(&rnd, 6)] }, 2, NULL, NULL)->out.at[0];
+		if (i == 2) pool[n++] = v;
+	}
+	while (n < 24) {
+		Tensor *x = pool[pick(&rnd, (unsigned)n)], *y = pick(&rnd, 2) ? pool[pick(&rnd, (unsigned)n)] : in[pick(&rnd, 6)];
+		pool[n++] = some_op(w, &rnd, x, y);
+	}
+	output(w, pool[n - 1]);
+	output(w, op2(w, OP_add, pool[n - 2], pool[4 + pick(&rnd, 15)]));
+	return w;
+}
+
+static void random_programs(void)
+{
+	for (unsigned seed = 0; seed < 30; seed++) {
+		World *w = random_program(seed);
+		uint64_t want = 0;
+		for (int level = 0; level <= 2; level++) {
+			forget(w);
+			int ok = compile(w, level) && run_with(w, JIT_TCC, 1 + level) == 0;
+			if (level == 0) want = digest(w);
+			check_one("", ok && digest(w) == want, "a program at random gives the same bits at every level", __FILE__, __LINE__);
+			if (!ok || digest(w) != want) printf("seed %u, level %d\n", seed, level);
+		}
+		show(w);
+		world_free(w);
+	}
+}
+
 /* integer division by zero is an error of the run that says where */
 static void faults(void)
 {
@@ -159,6 +220,7 @@ static void faults(void)
 	Tensor *x = input(w, SPEC(DT_I32, 300), 0, 1), *y = input(w, SPEC(DT_I32, 300), -299, 1);
 	output(w, op2(w, OP_div, x, y));
 	CHECK("", compile(w, 2) != NULL && run_with(w, JIT_TCC, 1) == RT_ERUN);
+	CHECK("", w->mod->nsite && strstr(w->error, ".pxl:2:2: div: integer division by zero"));
 	world_free(w);
 }
 
@@ -282,6 +344,7 @@ int main(void)
 	dtypes();
 	empty_and_single();
 	in_place();
+	random_programs();
 	faults();
 	calls();
 	repeats();

@@ -9,7 +9,7 @@
 #include "tests/check.h"
 
 /* --- a program under construction, and what it gave ------------------------------------------------------------ */
-enum { MAXIO = 8 };
+enum { MAXIO = 12 };
 typedef struct World {
 	Arena mem;
 	Intern names;
@@ -22,6 +22,7 @@ typedef struct World {
 	size_t bytes[MAXIO];
 	Module *mod;
 	Plan *plan;
+	char error[512];             /* of the last run; empty: none */
 } World;
 
 static inline World *world_new(void)
@@ -115,7 +116,7 @@ static inline int run_code(World *w, RtEntry entry, int threads)
 	for (int i = 0; i < m->nstream; i++)
 		if (m->streams[i].used) bind[n++] = (RtBind){ i, w->data[i], m->streams[i].nelem };
 	if (!st) st = rt_session_run(s, bind, n, &e);
-	if (st) printf("%s\n", e.text);
+	snprintf(w->error, sizeof w->error, "%s", e.text);
 	rt_session_free(s);
 	return st;
 }
