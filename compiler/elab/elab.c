@@ -92,7 +92,7 @@ static Value set_value(Elab *e, const ElabSet *set)
 	return a ? eval(e, &e->main->env, a) : v_error();
 }
 
-static int known_param(Elab *e, const Ast *p, const char *name)
+int program_param(Elab *e, const Ast *p, const char *name, Span at)
 {
 	const AstList *ps = &p->u.program.params;
 	const char **known = NEWN(e->mem, const char *, ps->n + 1);
@@ -100,7 +100,7 @@ static int known_param(Elab *e, const Ast *p, const char *name)
 		known[i] = ps->at[i]->u.param.name;
 		if (!strcmp(known[i], name)) return 1;
 	}
-	Diag *d = fail_diag(e, E0705, p->u.program.name_at, "program `%s` has no parameter `%s`", p->u.program.name, name);
+	Diag *d = fail_diag(e, E0705, at, "program `%s` has no parameter `%s`", p->u.program.name, name);
 	const char *near = nearest(name, known, ps->n);
 	if (near) diag_help(e->ds, d, (Span){ 0, 0, 0 }, "did you mean `%s`?", near);
 	return 0;
@@ -113,7 +113,7 @@ static int set_args(Elab *e, const Ast *p, const ElabSet *sets, int nset, Args *
 		int later = 0;
 		for (int k = i + 1; k < nset; k++) later |= !strcmp(sets[i].name, sets[k].name);
 		if (later) continue;
-		if (!known_param(e, p, sets[i].name)) return 0;
+		if (!program_param(e, p, sets[i].name, p->u.program.name_at)) return 0;
 		Value v = set_value(e, &sets[i]);
 		if (is_error(v)) return 0;
 		args_add(e, args, sets[i].name, v, p->u.program.name_at);

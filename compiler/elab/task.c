@@ -114,15 +114,15 @@ static int read_metrics(Reading *r, const Ast *val, const char *field, int repor
 }
 
 /* --- fields ------------------------------------------------------------------------------------------------------------------ */
-static int known_program(Elab *e, const Ast *name)
+static const Ast *find_program(Elab *e, const Ast *name)
 {
 	const char **known = NEWN(e->mem, const char *, e->programs.n + 1);
 	for (int i = 0; i < e->programs.n; i++) {
 		known[i] = e->programs.at[i]->u.program.name;
-		if (known[i] == name->u.name) return 1;
+		if (known[i] == name->u.name) return e->programs.at[i];
 	}
 	fail_unknown(e, E0703, name->at, "program", name->u.name, known, e->programs.n);
-	return 0;
+	return NULL;
 }
 
 /* program = train, or train(batch = 32): the arguments are kept as text, like --set */
@@ -134,7 +134,8 @@ static int read_program(Reading *r, const Ast *val)
 		fail(e, E0702, val->at, "`program` names a program of this file, as in `train` or `train(batch = 32)`");
 		return 0;
 	}
-	if (!known_program(e, name)) return 0;
+	const Ast *program = find_program(e, name);
+	if (!program) return 0;
 	r->t->program = name->u.name;
 	int n = val->kind == A_CALL ? val->u.call.args.n : 0;
 	r->t->sets = NEWN(e->mem, ElabSet, n + 1);
@@ -144,6 +145,7 @@ static int read_program(Reading *r, const Ast *val)
 			fail(e, E0702, a->at, "a task gives a program's parameters by name");
 			return 0;
 		}
+		if (!program_param(e, program, a->u.arg.name, a->at)) return 0;
 		const Source *s = source_get(e->o.srcs, a->u.arg.val->at.src);
 		Span at = a->u.arg.val->at;
 		r->t->sets[r->t->nset++] = (ElabSet){ a->u.arg.name, arena_str(e->mem, s->text + at.lo, at.hi - at.lo) };
