@@ -269,6 +269,32 @@ static void repeats(void)
 	}
 }
 
+/* A body that writes an input which is the same in every iteration: by reference the sums pile up in the parent's variable,
+ * by value each iteration starts from the original and the parent sees nothing. */
+static void repeats_that_write(void)
+{
+	for (int by_ref = 0; by_ref < 2; by_ref++) {
+		World *w = world_new();
+		Spec s = SPEC(DT_F32, 3);
+		Graph *g = ir_graph(w->ir, "body");
+		Build b = ir_build(g);
+		Tensor *x = ir_input(&b, s, "x", 0), *acc = ir_input(&b, s, "acc", by_ref);
+		ir_output(&b, ir_op_inplace(&b, OP_add, (Tensor *[]){ acc, x }, 2, NULL, NULL)->out.at[0]);
+		g->written_outputs = 1;
+		HostArray *h = host_new(&w->mem, DT_F32, s.shape);
+		rt_set(DT_F32, host_bytes(&w->mem, h, 0), 2, 100);
+		Tensor *v = ir_variable(&w->b, h, "v"), *x0 = input(w, s, 1, 1), *x1 = input(w, s, 1, 0);
+		Op *r = ir_call(&w->b, OP_repeat, g, NULL, (Tensor *[]){ x0, v }, 2, b_attrs(&w->b, OP_repeat, "repeat_count", attr_int(4), NULL));
+		Tensor *after = op2(w, OP_add, v, x1);
+		vec_push(&w->mem, &after->def->after, r);
+		int o = output(w, after), last = output(w, r->out.at[0]);
+		agree(w, "repeat that writes");
+		CHECK(by_ref ? "R180" : "R160 R179", F32(w, o, 2) == (by_ref ? 825 : 101));
+		CHECK("R166 R174", F32(w, last, 2) == (by_ref ? 824 : 403));
+		world_free(w);
+	}
+}
+
 static void conditionals(void)
 {
 	for (int yes = 0; yes < 2; yes++) {
@@ -348,6 +374,7 @@ int main(void)
 	faults();
 	calls();
 	repeats();
+	repeats_that_write();
 	conditionals();
 	injection();
 	deterministic();
