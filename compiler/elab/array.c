@@ -45,6 +45,7 @@ typedef struct Nest { Shape shape; int floats, ints, bools; } Nest;
 
 static int measure(Elab *e, Value v, int depth, Nest *n, Span at)
 {
+	if (!step(e, at)) return 0;
 	if (v.kind == V_BOOL) n->bools = 1;
 	else if (v.kind == V_INT) n->ints = 1;
 	else if (v.kind == V_FLOAT) n->floats = 1;

@@ -15,7 +15,7 @@ static void link_child(Elab *e, Instance *in, const char *name, Instance *child,
 	child->parent = in;
 	child->field = name;
 	child->facts->linked = child->args->linked = 1;
-	tree_insert_name(e, in->facts, name, v_tree(child->facts), 1, at);
+	if (!tree_insert_name(e, in->facts, name, v_tree(child->facts), 1, at)) return;
 	tree_insert_name(e, in->args, name, v_tree(child->args), 1, at);
 }
 

@@ -133,7 +133,7 @@ const Builtin bound_methods[] = {
 static int key_value(Elab *e, Buf *b, Value v, int depth)
 {
 	Spec s = v.kind == V_TENSOR ? v.u.tensor->spec : v.kind == V_SPEC ? *v.u.spec : (Spec){ 0 };
-	if (depth > 64) return 0;
+	if (depth > 64 || b->n > 1 << 16) return 0;
 	if (v.kind == V_TENSOR || v.kind == V_SPEC) {
 		buf_printf(b, "%s;", spec_str(e->mem, s.dtype, s.shape));
 		if (s.has_meta) buf_printf(b, "meta%s;", shape_str(e->mem, s.meta));

@@ -76,7 +76,7 @@ static Value float_binary(Elab *e, AstOp op, double a, double b, Span at)
 
 /* --- order -------------------------------------------------------------------------------------------------------- */
 /* -1, 0, 1; 2: not ordered (NaN); 3: these kinds have no order */
-static int compare(Value a, Value b, int depth)
+static int compare(Value a, Value b, int depth, int64_t *left)
 {
 	if (is_number(a) && is_number(b)) {
 		if (a.kind != V_FLOAT && b.kind != V_FLOAT) {
@@ -86,7 +86,7 @@ static int compare(Value a, Value b, int depth)
 		double x = v_number(a), y = v_number(b);
 		return isnan(x) || isnan(y) ? 2 : (x > y) - (x < y);
 	}
-	if (a.kind != b.kind || depth > 100) return 3;
+	if (a.kind != b.kind || depth > 100 || --*left < 0) return 3;
 	if (a.kind == V_STR) {
 		const Str *x = a.u.str, *y = b.u.str;
 		int c = memcmp(x->s, y->s, (size_t)(x->len < y->len ? x->len : y->len));
@@ -95,7 +95,7 @@ static int compare(Value a, Value b, int depth)
 	if (!is_seq(a)) return 3;
 	const List *x = a.u.list, *y = b.u.list;
 	for (int i = 0; i < x->n && i < y->n; i++) {
-		int c = compare(x->at[i], y->at[i], depth + 1);
+		int c = compare(x->at[i], y->at[i], depth + 1, left);
 		if (c) return c;
 	}
 	return (x->n > y->n) - (x->n < y->n);
@@ -103,7 +103,8 @@ static int compare(Value a, Value b, int depth)
 
 static Value ordered(Elab *e, AstOp op, Value a, Value b, Span at)
 {
-	int c = compare(a, b, 0);
+	int64_t left = 10000000;
+	int c = compare(a, b, 0, &left);
 	if (c == 3) return bad_operands(e, op, a, b, at);
 	if (c == 2) return v_bool(0);
 	switch (op) {
@@ -261,8 +262,11 @@ Value eval_binary(Elab *e, AstOp op, Value a, Value b, Span at)
 	if (makes_tensor(op, a, b)) return tensor_binary(e, op, a, b, at);
 	if (a.kind == V_ARRAY || b.kind == V_ARRAY) return array_binary(e, op, a, b, at);
 	if ((a.kind == V_GRAPH) != (b.kind == V_GRAPH) && (op == AO_EQ || op == AO_NE)) return bad_operands(e, op, a, b, at);
-	if (op == AO_EQ) return v_bool(values_equal(a, b));
-	if (op == AO_NE) return v_bool(!values_equal(a, b));
+	if (op == AO_EQ || op == AO_NE) {
+		int same = values_equal_or(a, b);
+		if (same < 0) return fail(e, E0803, at, "these values are too large, or too deeply nested, to compare");
+		return v_bool(same == (op == AO_EQ));
+	}
 	return host_binary(e, op, a, b, at);
 }
 

@@ -28,12 +28,23 @@ static int is_segment(const char *s, size_t n)
 	return n > 0 && (digits || word);
 }
 
+static int segments(const char *path)
+{
+	int n = 1;
+	for (; *path; path++) n += *path == '.';
+	return n;
+}
+
 /* the dotted path a key stands for; NULL after a diagnostic */
 static const char *path_of(Elab *e, Value key, Span at)
 {
 	if (key.kind == V_INT && key.u.i >= 0) return arena_printf(e->mem, "%lld", (long long)key.u.i);
 	if (key.kind != V_STR) {
 		fail(e, E0436, at, "a name in a tree is a string or an int of at least 0, not %s", v_text(e, key));
+		return NULL;
+	}
+	if (segments(key.u.str->s) > TREE_DEPTH) {
+		fail(e, E0802, at, "trees are nested more than %d deep", TREE_DEPTH);
 		return NULL;
 	}
 	for (const char *s = key.u.str->s;; s++) {
@@ -79,19 +90,47 @@ static void insert_path(Elab *e, Tree *t, const char *path, Value v)
 		if (!child || child->kind != V_TREE) {
 			put(e, t, name, v_tree(tree_new(e, t->kind)));
 			child = tree_child(t, name);
+			child->u.tree->level = t->level + 1;
 		}
 		t = child->u.tree;
 		path += n + 1;
 	}
 }
 
-static int holds(const Tree *t, const Tree *part)
+/* Trees may share parts, so a small one may have very many paths: walks count as steps. */
+static int holds(Elab *e, const Tree *t, const Tree *part)
 {
-	if (t == part) return 1;
+	if (t == part || !step(e, e->at)) return 1;
 	for (int i = 0; i < t->map.n; i++) {
 		const Value *v = t->map.at[i].key ? t->map.at[i].val : NULL;
-		if (v && v->kind == V_TREE && holds(v->u.tree, part)) return 1;
+		if (v && v->kind == V_TREE && holds(e, v->u.tree, part)) return 1;
 	}
+	return 0;
+}
+
+/* t now hangs at this level or deeper; 0: too deep */
+static int sink(Tree *t, int level)
+{
+	if (level <= t->level) return 1;
+	if (level > TREE_DEPTH) return 0;
+	t->level = level;
+	for (int i = 0; i < t->map.n; i++) {
+		const Value *v = t->map.at[i].key ? t->map.at[i].val : NULL;
+		if (v && v->kind == V_TREE && !sink(v->u.tree, level + 1)) return 0;
+	}
+	return 1;
+}
+
+/* may v hang in t under path? */
+static int may_hang(Elab *e, Tree *t, const char *path, Value v, Span at)
+{
+	if (v.kind == V_TREE && holds(e, v.u.tree, t)) {
+		if (!e->stop) fail(e, E0114, at, "a tree cannot hold itself");
+		return 0;
+	}
+	int level = t->level + segments(path);
+	if (level <= TREE_DEPTH && (v.kind != V_TREE || sink(v.u.tree, level))) return 1;
+	fail(e, E0802, at, "trees are nested more than %d deep", TREE_DEPTH);
 	return 0;
 }
 
@@ -108,10 +147,7 @@ int tree_insert(Elab *e, Tree *t, Value key, Value v, int overwrite, Span at)
 		fail(e, E0111, at, "this tree is being walked by a loop, so it cannot grow");
 		return 0;
 	}
-	if (v.kind == V_TREE && holds(v.u.tree, t)) {
-		fail(e, E0114, at, "a tree cannot hold itself");
-		return 0;
-	}
+	if (!may_hang(e, t, path, v, at)) return 0;
 	insert_path(e, t, path, v);
 	return 1;
 }
@@ -189,13 +225,13 @@ Value tree_get(Elab *e, Tree *t, Value key, Span at)
 }
 
 /* --- whole trees ---------------------------------------------------------------------------------------------------------- */
-static void gather(Elab *e, const Tree *t, const char *prefix, int depth, Leaves *out)
+static void gather(Elab *e, const Tree *t, const char *prefix, Leaves *out)
 {
-	for (int i = 0; i < t->map.n && depth < 200; i++) {
+	for (int i = 0; i < t->map.n && step(e, e->at); i++) {
 		if (!t->map.at[i].key) continue;
 		const Value *v = t->map.at[i].val;
 		const char *name = *prefix ? arena_printf(e->mem, "%s.%s", prefix, (const char *)t->map.at[i].key) : t->map.at[i].key;
-		if (v->kind == V_TREE) gather(e, v->u.tree, name, depth + 1, out);
+		if (v->kind == V_TREE) gather(e, v->u.tree, name, out);
 		else {
 			Leaf leaf = { name, *v };
 			vec_push(e->mem, &out->at, leaf);
@@ -206,7 +242,7 @@ static void gather(Elab *e, const Tree *t, const char *prefix, int depth, Leaves
 Leaves tree_leaves(Elab *e, const Tree *t)
 {
 	Leaves l = { 0 };
-	gather(e, t, "", 0, &l);
+	gather(e, t, "", &l);
 	return l;
 }
 
@@ -221,18 +257,17 @@ void leaves_sort(Leaves *l)
 	if (l->at.n) qsort(l->at.at, (size_t)l->at.n, sizeof *l->at.at, by_name);
 }
 
-static Tree *copy_at(Elab *e, const Tree *t, int depth)
+Tree *tree_copy(Elab *e, const Tree *t)
 {
 	Tree *c = tree_new(e, t->kind);
-	for (int i = 0; i < t->map.n && depth < 200; i++) {
+	c->level = t->level;
+	for (int i = 0; i < t->map.n && step(e, e->at); i++) {
 		if (!t->map.at[i].key) continue;
 		Value v = *(Value *)t->map.at[i].val;
-		put(e, c, t->map.at[i].key, v.kind == V_TREE ? v_tree(copy_at(e, v.u.tree, depth + 1)) : v);
+		put(e, c, t->map.at[i].key, v.kind == V_TREE ? v_tree(tree_copy(e, v.u.tree)) : v);
 	}
 	return c;
 }
-
-Tree *tree_copy(Elab *e, const Tree *t) { return copy_at(e, t, 0); }
 
 static int holds_link(const Tree *t)
 {
@@ -304,7 +339,8 @@ static Value do_update(Elab *e, Call *c)
 	for (int i = 0; i < copy->map.n; i++)
 		if (tree_child(T(c), copy->map.at[i].key) && !over)
 			return fail(e, E0431, c->at, "the tree already holds `%s`", (const char *)copy->map.at[i].key);
-	for (int i = 0; i < copy->map.n; i++) insert_path(e, T(c), copy->map.at[i].key, *(Value *)copy->map.at[i].val);
+	for (int i = 0; i < copy->map.n; i++)
+		if (!tree_insert_name(e, T(c), copy->map.at[i].key, *(Value *)copy->map.at[i].val, 1, c->at)) return v_error();
 	return v_none();
 }
 
@@ -396,8 +432,7 @@ static Value do_map(Elab *e, Call *c)
 	Tree *out = tree_new(e, TREE_ANY);
 	for (int i = 0; i < l.at.n; i++) {
 		Value v = call1(e, c->arg[0], l.at.at[i].v, c->at);
-		if (is_error(v)) return v;
-		insert_path(e, out, l.at.at[i].name, v);
+		if (is_error(v) || !tree_insert_name(e, out, l.at.at[i].name, v, 1, c->at)) return v_error();
 	}
 	return v_tree(out);
 }
@@ -479,7 +514,7 @@ static Value do_from_dict(Elab *e, Call *c)
 	if (!want_kind(e, c->arg[0], V_DICT, c->at, "the argument of `from_dict`")) return v_error();
 	DICT_EACH(c->arg[0].u.dict, x) {
 		const char *path = path_of(e, x->key, c->at);
-		if (!path) return v_error();
+		if (!path || !may_hang(e, t, path, x->val, c->at)) return v_error();
 		insert_path(e, t, path, x->val);
 	}
 	return v_tree(t);
@@ -493,7 +528,7 @@ static Value do_pack(Elab *e, Call *c)
 	if (names.n != leaves.n) return fail(e, E0103, c->at, "%d names for %d values", names.n, leaves.n);
 	for (int i = 0; i < names.n; i++) {
 		const char *path = path_of(e, names.at[i], c->at);
-		if (!path) return v_error();
+		if (!path || !may_hang(e, t, path, leaves.at[i], c->at)) return v_error();
 		insert_path(e, t, path, leaves.at[i]);
 	}
 	return v_tree(t);

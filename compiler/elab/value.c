@@ -49,8 +49,10 @@ Value v_method(Arena *a, Value self, const Builtin *fn)
 void list_push(Arena *a, List *l, Value v) { vec_push(a, l, v); }
 
 /* --- dicts: a key's text, interned, is its identity; numbers of equal value share one text --------------------- */
-static int key_text(Buf *b, Value v)
+enum { KEY_DEPTH = 64, KEY_BYTES = 1 << 16 };       /* tuples may share parts many times over */
+static int key_text(Buf *b, Value v, int depth)
 {
+	if (depth > KEY_DEPTH || b->n > KEY_BYTES) return 0;
 	switch (v.kind) {
 	case V_NONE:  buf_putc(b, 'n'); return 1;
 	case V_BOOL:  buf_printf(b, "i%d", v.u.b); return 1;
@@ -64,7 +66,7 @@ static int key_text(Buf *b, Value v)
 	case V_TUPLE:
 		buf_putc(b, '(');
 		for (int i = 0; i < v.u.list->n; i++) {
-			if (!key_text(b, v.u.list->at[i])) return 0;
+			if (!key_text(b, v.u.list->at[i], depth + 1)) return 0;
 			buf_putc(b, ',');
 		}
 		buf_putc(b, ')');
@@ -86,7 +88,7 @@ const void *dict_key(Intern *names, Value v)
 	default: return v.u.p;
 	}
 	Buf b = buf_new(names->mem);
-	return key_text(&b, v) ? intern(names, b.s, b.n) : NULL;
+	return key_text(&b, v, 0) ? intern(names, b.s, b.n) : NULL;
 }
 
 DictEntry *dict_get(const Dict *d, const void *key) { return key ? map_get(&d->map, key) : NULL; }
@@ -102,7 +104,7 @@ void dict_set(Arena *a, Dict *d, const void *key, Value k, Value v)
 
 /* --- equality ------------------------------------------------------------------------------------------------- */
 /* Nested sharing can make a small list enormous, and a list may hold itself: comparing has a budget. */
-typedef struct Compare { int depth; int64_t left; } Compare;
+typedef struct Compare { int depth; int64_t left; int deep; } Compare;
 static int equal_at(Value a, Value b, Compare *c);
 
 static int same_dict(const Dict *a, const Dict *b, Compare *c)
@@ -160,11 +162,19 @@ static int equal_parts(Value a, Value b, Compare *c)
 static int equal_at(Value a, Value b, Compare *c)
 {
 	if (is_number(a) && is_number(b)) return same_number(a, b);
-	if (a.kind != b.kind || c->depth > 200 || c->left-- < 0) return 0;
+	if (c->depth > 200) c->deep = 1;
+	if (a.kind != b.kind || c->deep || c->left-- < 0) return 0;
 	c->depth++;
 	int same = equal_parts(a, b, c);
 	c->depth--;
 	return same;
 }
 
-int values_equal(Value a, Value b) { return equal_at(a, b, &(Compare){ 0, 10000000 }); }
+int values_equal_or(Value a, Value b)
+{
+	Compare c = { 0, 10000000 };
+	int same = equal_at(a, b, &c);
+	return c.left < 0 || c.deep ? -1 : same;
+}
+
+int values_equal(Value a, Value b) { return values_equal_or(a, b) == 1; }

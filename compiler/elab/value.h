@@ -131,11 +131,13 @@ struct Instance {
 	int tainted;                         /* some use of it failed: fields that it lacks may be that use's fault */
 };
 
+enum { TREE_DEPTH = 200 };
 typedef enum TreeKind { TREE_ANY, TREE_TENSORS, TREE_FACTORIES } TreeKind;
 struct Tree {
 	TreeKind kind;
 	Map map;                             /* interned segment → Value * (leaf, or a V_TREE) */
 	int busy;
+	int level;                           /* at least one more than every tree it hangs in: no tree is deeper than TREE_DEPTH */
 	int linked;                          /* belongs to a submodule: outlives clearing */
 };
 
@@ -194,6 +196,7 @@ void        dict_set(Arena *a, Dict *d, const void *key, Value k, Value v);
 
 /* --- asking --------------------------------------------------------------------------------------------------- */
 int  values_equal(Value a, Value b);                     /* == of host values; identity for the rest */
+int  values_equal_or(Value a, Value b);                  /* the same; -1: too large to tell */
 int  values_same(Value a, Value b);                      /* is */
 void value_show(Elab *e, Value v, int quoted, Buf *out); /* as print does; quoted: strings as inside containers */
 
