@@ -52,6 +52,7 @@ int elab_file(Elab *e, uint32_t src)
 	const Source *s = source_get(e->o.srcs, src);
 	limits_reset(e);
 	file_load(e, src, s->name);
+	if (e->ds->errors == errors) check_tasks(e);
 	return e->ds->errors == errors;
 }
 

@@ -201,6 +201,7 @@ void    leaves_sort(Leaves *l);                                     /* by dotted
 Value   tree_dict(Elab *e, const Tree *t);
 Value   v_tree(Tree *t);
 Value   map_to_dict(Elab *e, const Map *m);                         /* Tensor → Tensor maps as dicts */
+void    check_tasks(Elab *e);                                       /* all but their data: that waits for a run */
 int     program_param(Elab *e, const Ast *program, const char *name, Span at);   /* it has this parameter; 0 after a diagnostic */
 Context *context_of(Elab *e, Value v, Span at);
 

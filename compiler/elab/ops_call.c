@@ -55,7 +55,7 @@ Tensor *constant_of(Elab *e, Value v, int dtype, const char *name, Span at)
 static int same_name(const char *want, const char *param)
 {
 	static const char *const pairs[][2] = { { "dim", "axis" }, { "axis", "dim" }, { "keepdim", "keepdims" }, { "keepdims", "keepdim" },
-	                                        { "axis", "axes" }, { "dim", "axes" }, { "axes", "axis" } };
+	                                        { "axis", "axes" }, { "dim", "axes" } };
 	if (!strcmp(want, param)) return 1;
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
 		if (!strcmp(want, pairs[i][0]) && !strcmp(param, pairs[i][1])) return 1;

@@ -273,28 +273,36 @@ static const char *default_program(Elab *e, const Ast *task)
 	return e->programs.n == 1 ? e->programs.at[0]->u.program.name : NULL;
 }
 
-const Task *elab_task(Elab *e, const char *name)
+/* NULL after diagnostics; without data when only what can be known before a run is asked */
+static Task *read_task(Elab *e, const Ast *a, int with_data)
 {
-	const Ast *a = NULL;
-	for (int i = 0; i < e->tasks.n; i++)
-		if (!strcmp(e->tasks.at[i]->u.task.name, name)) a = e->tasks.at[i];
-	if (!a) {
-		fail(e, E0703, (Span){ 0, 0, 0 }, "no task `%s`", name);
-		return NULL;
-	}
 	Task *t = NEW(e->mem, Task);
 	*t = (Task){ .name = a->u.task.name, .epochs = 1, .at = a->at };
 	Reading r = { e, t, &e->main->env };
 	int ok = given_once(e, a);
-	limits_reset(e);
-	e->loading_task = 1;
-	for (int i = 0; i < a->u.task.fields.n; i++) ok = read_field(&r, a->u.task.fields.at[i]) && ok;
+	e->loading_task = with_data;
+	for (int i = 0; i < a->u.task.fields.n; i++)
+		if (with_data || strcmp(a->u.task.fields.at[i]->u.setting.name, "data")) ok = read_field(&r, a->u.task.fields.at[i]) && ok;
 	e->loading_task = 0;
 	if (ok && !t->program && !(t->program = default_program(e, a))) {
 		fail(e, E0703, a->u.task.name_at, "task `%s` does not say which program it runs", t->name);
 		ok = 0;
 	}
 	return ok ? t : NULL;
+}
+
+void check_tasks(Elab *e)
+{
+	for (int i = 0; i < e->tasks.n && !e->stop; i++) read_task(e, e->tasks.at[i], 0);
+}
+
+const Task *elab_task(Elab *e, const char *name)
+{
+	limits_reset(e);
+	for (int i = 0; i < e->tasks.n; i++)
+		if (!strcmp(e->tasks.at[i]->u.task.name, name)) return read_task(e, e->tasks.at[i], 1);
+	fail(e, E0703, (Span){ 0, 0, 0 }, "no task `%s`", name);
+	return NULL;
 }
 
 /* --- data sets: what lang/std/data.pxl is written with ---------------------------------------------------------------------------- */
@@ -318,7 +326,8 @@ static Value do_npy(Elab *e, Call *c)
 	Buf why = buf_new(e->mem);
 	buf_puts(&why, "");
 	if (!want_str(e, c->arg[0], c->at, "the file", &path)) return v_error();
-	if (!e->loading_task || !e->o.read_array) return fail(e, E0706, c->at, "`%s`: files are read only where a task names them", path);
+	if (!e->loading_task) return fail(e, E0706, c->at, "`%s`: files are read only where a task names them", path);
+	if (!e->o.read_array) return fail(e, E0706, c->at, "`%s`: this host reads no files", path);
 	int ok = e->o.read_array(e->o.user, source_get(e->o.srcs, e->main->src), path, &a, &why);
 	return ok && a ? v_of(V_ARRAY, a) : fail(e, E0706, c->at, "`%s` cannot be read: %s", path, why.s);
 }
