@@ -147,14 +147,6 @@ void ad_stitch(Autodiff *ad)
 	}
 }
 
-static int is_dead(Run *run, const Op *op)
-{
-	if (ad_has_effect(run, op)) return 0;
-	for (int i = 0; i < op->out.n; i++)
-		if (op->out.at[i]->uses.n || is_output(op->graph, op->out.at[i])) return 0;
-	return 1;
-}
-
 /* The gradient graph has no callers yet, so an input may simply be taken out. */
 static void drop_input(Autodiff *ad, int i)
 {
@@ -175,12 +167,34 @@ static void drop_input(Autodiff *ad, int i)
 	g->tensors.n = n;
 }
 
+/* ops by position: not needed by an output, nor by an op with effects */
+static char *dead_ops(Autodiff *ad, Graph *g)
+{
+	char *dead = NEWN(ad->mem, char, g->ops.n + 1);
+	VEC(Op *) todo = { 0 };
+
+	for (int i = 0; i < g->ops.n; i++) {
+		g->ops.at[i]->mark = i;
+		dead[i] = 1;
+		if (ad_has_effect(ad->run, g->ops.at[i])) vec_push(ad->mem, &todo, g->ops.at[i]);
+	}
+	for (int i = 0; i < g->outputs.n; i++)
+		if (g->outputs.at[i]->def) vec_push(ad->mem, &todo, g->outputs.at[i]->def);
+	while (todo.n) {
+		Op *op = todo.at[--todo.n];
+		if (!dead[op->mark]) continue;
+		dead[op->mark] = 0;
+		for (int i = 0; i < op->in.n; i++)
+			if (op->in.at[i] && op->in.at[i]->def) vec_push(ad->mem, &todo, op->in.at[i]->def);
+	}
+	return dead;
+}
+
 void ad_prune(Autodiff *ad)
 {
 	Graph *g = ad->gi->graph;
 
-	for (int i = g->ops.n - 1; i >= 0; i--)
-		if (is_dead(ad->run, g->ops.at[i])) ir_remove_op(g->ops.at[i]);
+	ir_remove_ops(g, dead_ops(ad, g));
 	for (int i = g->inputs.n - 1; i >= ad->nprovided; i--)
 		if (!g->inputs.at[i]->uses.n && !is_output(g, g->inputs.at[i])) drop_input(ad, i);
 }
