@@ -26,7 +26,7 @@ ifeq ($(FUZZ),1)
   CFLAGS := -O1 -g -fsanitize=fuzzer-no-link -fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined
 endif
 ALLCFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L $(CFLAGS) $(WARN) -ffp-contract=off -fvisibility=hidden -fPIC -I. -I$(BUILD)/gen -MMD -MP
-LIBS   := -ldnnl -lz -lm -ldl -lpthread
+LIBS   := -lz -lm -ldl -lpthread
 
 LIB_DIRS := lang/base lang compiler/ir compiler/ops compiler/elab compiler/transforms compiler/passes compiler/codegen compiler/api \
             runtime runtime/kernels runtime/device runtime/collective runtime/formats

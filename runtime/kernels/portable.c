@@ -54,7 +54,7 @@ GemmCut gemm_cut(const struct pxlrt_gemm *d, const GemmIsa *isa)
 	GemmCut c = { few ? d->m : even_piece(d->m, TILE_M, isa->rows), even_piece(d->n, few ? 1024 : TILE_N, isa->cols), 0, 0 };
 	while (worth_halving(d, &c)) {
 		long m = even_piece(c.m, (c.m + 1) / 2, isa->rows), n = even_piece(c.n, (c.n + 1) / 2, isa->cols);
-		if (n < c.n && n >= 2 * isa->cols) c.n = n;
+		if (n < c.n && n >= 3 * isa->cols) c.n = n;         /* narrower ones cost oneDNN half its speed */
 		else if (m < c.m && m >= 64) c.m = m;
 		else break;
 	}
