@@ -4,16 +4,21 @@
  * The submitting thread works on its own job and then waits for the pieces others still hold; jobs of
  * several lanes stand in one list and workers take the oldest with work left.  Everything about a job that is
  * not an atomic counter is guarded by the pool's mutex.  Waiting spins a little first: the next job of a
- * step usually comes within microseconds, and waking a thread costs tens of them.
+ * step usually comes within microseconds, and waking a thread costs tens of them.  A spinning thread keeps
+ * offering its processor to others, and a worker that was woken on its submitter's processor moves to another one:
+ * schedulers leave two threads that mostly wait for each other together for a long time.
  *
  * Results cannot depend on who runs a piece; of several faults that of the lowest index is kept, and it is
  * always found: indices go out in order, and a fault only stops later ones. */
+#define _GNU_SOURCE                          /* sched_getcpu, sched_setaffinity */
 #include "runtime/lane.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct Job {
@@ -23,12 +28,13 @@ typedef struct Job {
 	long n;
 	atomic_long next;                    /* next index to hand out */
 	atomic_int users;                    /* workers inside; changed under the mutex */
+	int cpu;                             /* where the submitter ran */
 	long failed;                         /* lowest failed index, or n */
 	RtErr err;
 	struct Job *link;
 } Job;
 
-typedef struct Worker { RtPool *pool; pthread_t thread; void *scratch; } Worker;
+typedef struct Worker { RtPool *pool; pthread_t thread; void *scratch; int64_t aside; } Worker;
 
 struct RtPool {
 	const RtAlloc *alloc;
@@ -42,12 +48,40 @@ struct RtPool {
 	Worker *workers;
 };
 
-enum { SPINS = 3000 };
+enum { SPINS = 2000, SPINS_PER_YIELD = 50, ASIDE_NS = 1000000 };
 
-static inline void relax(void)
+static inline void relax(int i)
 {
 #if defined __x86_64__
 	__builtin_ia32_pause();
+#endif
+	if (i % SPINS_PER_YIELD == SPINS_PER_YIELD - 1) sched_yield();
+}
+
+/* leave this processor for any other the process may use; at most once in ASIDE_NS, for on a full machine it is no use */
+static void step_aside(int cpu, int64_t *last)
+{
+#if defined __linux__
+	struct timespec t;
+	cpu_set_t all, others;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	int64_t now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	if (now - *last < ASIDE_NS || sched_getaffinity(0, sizeof all, &all)) return;
+	*last = now;
+	others = all;
+	CPU_CLR(cpu, &others);
+	if (CPU_COUNT(&others) && !sched_setaffinity(0, sizeof others, &others)) sched_setaffinity(0, sizeof all, &all);
+#else
+	(void)cpu, (void)last;
+#endif
+}
+
+static int this_cpu(void)
+{
+#if defined __linux__
+	return sched_getcpu();
+#else
+	return -1;
 #endif
 }
 
@@ -95,7 +129,7 @@ static Job *worker_wait(RtPool *p)
 		if (j || atomic_load(&p->stop)) return j;
 		unsigned seen = atomic_load(&p->posted);
 		pthread_mutex_unlock(&p->lock);
-		for (int i = 0; i < p->spin && atomic_load_explicit(&p->posted, memory_order_relaxed) == seen; i++) relax();
+		for (int i = 0; i < p->spin && atomic_load_explicit(&p->posted, memory_order_relaxed) == seen; i++) relax(i);
 		pthread_mutex_lock(&p->lock);
 		if (atomic_load(&p->posted) != seen || atomic_load(&p->stop)) continue;
 		p->sleeping++;
@@ -112,6 +146,8 @@ static void *worker_main(void *arg)
 	for (Job *j; (j = worker_wait(p));) {
 		atomic_fetch_add(&j->users, 1);
 		pthread_mutex_unlock(&p->lock);
+		int cpu = this_cpu();
+		if (cpu >= 0 && cpu == j->cpu && p->spin) step_aside(cpu, &w->aside);
 		RtLane lane = piece_lane(j->ln, w->scratch);
 		job_work(p, j, &lane);
 		pthread_mutex_lock(&p->lock);
@@ -140,7 +176,7 @@ static void job_finish(RtPool *p, Job *j)
 	while (*at != j) at = &(*at)->link;
 	*at = j->link;
 	pthread_mutex_unlock(&p->lock);
-	for (int i = 0; i < p->spin && atomic_load_explicit(&j->users, memory_order_relaxed); i++) relax();
+	for (int i = 0; i < p->spin && atomic_load_explicit(&j->users, memory_order_relaxed); i++) relax(i);
 	pthread_mutex_lock(&p->lock);
 	while (atomic_load(&j->users)) pthread_cond_wait(&p->done, &p->lock);
 	pthread_mutex_unlock(&p->lock);
@@ -156,7 +192,7 @@ int rt_pool_run(RtLane *ln, RtPoolBody body, void *ctx, long n)
 		}
 		return 0;
 	}
-	Job j = { .ln = ln, .body = body, .ctx = ctx, .n = n, .failed = n };
+	Job j = { .ln = ln, .body = body, .ctx = ctx, .n = n, .cpu = this_cpu(), .failed = n };
 	RtLane mine = piece_lane(ln, ln->scratch);
 	job_post(p, &j);
 	job_work(p, &j, &mine);
