@@ -42,20 +42,38 @@ size_t call_bytes(const Op *op, const Plan *p)
 }
 
 /* --- arguments ------------------------------------------------------------------------------------------------- */
-typedef struct Args { Emit *e; const Op *op; Graph *g; Buf text; } Args;
+typedef struct Args { Emit *e; const Op *op; Graph *g; Buf text; int packed, n; } Args;
+
+static const char *frame_arg(Emit *e, const Graph *g, size_t frame)
+{
+	if (!e->plan->graph[g->index].frame_bytes) return "0";
+	e->uses_fr = 1;
+	return arena_printf(e->mem, "fr + %zu", frame);
+}
 
 static Args args_begin(Emit *e, const Op *op, Graph *g, size_t frame)
 {
-	Args a = { e, op, g, buf_new(e->mem) };
-	buf_printf(&a.text, "%s(rt, ln, ", e->fn_name[g->index]);
-	if (e->plan->graph[g->index].frame_bytes) {
-		buf_printf(&a.text, "fr + %zu", frame);
-		e->uses_fr = 1;
-	} else buf_puts(&a.text, "0");
+	Args a = { .e = e, .op = op, .g = g, .text = buf_new(e->mem), .packed = packed_params(g) };
+	if (!a.packed) buf_printf(&a.text, "%s(rt, ln, %s", e->fn_name[g->index], frame_arg(e, g, frame));
 	return a;
 }
 
-static void arg(Args *a, const char *expr) { buf_printf(&a->text, ", %s", expr); }
+static void arg(Args *a, const char *expr)
+{
+	if (a->packed) buf_printf(&a->text, "%s%s(void *)(%s)", a->n ? "," : "", a->n % 4 ? " " : "\n\t\t", expr);
+	else buf_printf(&a->text, ", %s", expr);
+	a->n++;
+}
+
+/* The call as an expression.  Pointers of a graph with very many go through an array, which is declared here. */
+static const char *args_end(Args *a, size_t frame, const char *pad)
+{
+	const char *array;
+	if (!a->packed) return a->text.s;
+	array = emit_name(a->e, "pointers");
+	emit_line(a->e, "%svoid *const %s[] = {%s };", pad, array, a->text.s);
+	return arena_printf(a->e->mem, "%s(rt, ln, %s, %s", a->e->fn_name[a->g->index], frame_arg(a->e, a->g, frame), array);
+}
 
 /* operand `in` as input i of the callee */
 static void arg_in(Args *a, int i, int in)
@@ -87,7 +105,7 @@ static const char *call_text(Emit *e, const Op *op, Graph *g, size_t frame, int 
 	for (int i = 0; i < g->inputs.n; i++) arg_in(&a, i, first + i);
 	args_out(&a);
 	e->uses_st = 1;
-	return a.text.s;
+	return args_end(&a, frame, "");
 }
 
 void emit_call(Emit *e, const Op *op, size_t frame)
@@ -183,7 +201,7 @@ static void call_body(Repeat *r)
 		else arg_in(&a, i, i);
 	}
 	for (int j = 0; j < r->g->outputs.n; j++) arg(&a, is_carried(r, j) && r->to[j] ? r->to[j] : emit_out(r->e, r->op, j));
-	emit_line(r->e, "\t\tif ((st = %s))) return st;", a.text.s);
+	emit_line(r->e, "\t\tif ((st = %s))) return st;", args_end(&a, r->frame, "\t\t"));
 	r->e->uses_st = 1;
 }
 

@@ -44,13 +44,31 @@ static void put_param(Emit *e, Buf *b, Tensor *t, const char *cv, const char *na
 	buf_printf(b, ",\n\t%s%s *%s", cv, emit_ctype(t->spec.dtype), name ? name : "");
 }
 
+/* libtcc holds a call's arguments on a stack of 256, so from some number on they are handed over in an array */
+int packed_params(const Graph *g) { return g->inputs.n + g->outputs.n > 100; }
+
+static void unpack_params(Emit *e, Buf *b, Graph *g)
+{
+	for (int i = 0; i < g->inputs.n + g->outputs.n; i++) {
+		int out = i >= g->inputs.n;
+		Tensor *t = out ? g->outputs.at[i - g->inputs.n] : g->inputs.at[i];
+		const char *cv = out || graph_modifies_input(g, i) ? "" : "const ";
+		buf_printf(b, "\t%s%s *%s = pointers[%d];\n", cv, emit_ctype(t->spec.dtype), e->name[t->index], i);
+	}
+}
+
 static void put_signature(Emit *e, Buf *b, Graph *g, int names)
 {
+	Buf dropped = buf_new(e->mem);
 	if (g == e->ir->main) {
 		buf_puts(b, "int pxl_main(const struct pxlrt *rt, struct pxlrt_lane *ln)");
 		return;
 	}
 	buf_printf(b, "static int %s(const struct pxlrt *rt, struct pxlrt_lane *ln, char *fr", e->fn_name[g->index]);
+	if (packed_params(g)) {
+		buf_printf(b, ", void *const *%s)", names ? emit_name(e, "pointers") : "pointers");     /* the first name given out: as it is */
+		b = &dropped;                                /* the names are still given out below */
+	}
 	for (int i = 0; i < g->inputs.n; i++) {
 		Tensor *t = g->inputs.at[i];
 		put_param(e, b, t, graph_modifies_input(g, i) ? "" : "const ", names ? emit_name(e, t->name) : NULL);
@@ -154,6 +172,7 @@ static void emit_graph(Emit *e, Graph *g)
 	                                       g->inputs.n, g->outputs.n, gp->frame_bytes));
 	put(&e->out, &sig);
 	buf_puts(&e->out, "\n{\n");
+	if (g != e->ir->main && packed_params(g)) unpack_params(e, &e->out, g);
 	put_unused(e, &e->out, g);
 	put(&e->out, &e->fn);
 	buf_puts(&e->out, "\treturn 0;\n}\n");

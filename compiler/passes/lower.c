@@ -123,8 +123,8 @@ static int written_beside(const Op *op, int i)
 	return 0;
 }
 
-/* A copy made before the callee is entered.  Of a repeat only a carried input may be kept from the caller
- * so: the others must start from the original value in every turn (R179), inside the body. */
+/* A copy made before the callee is entered.  Of a repeat only a carried input is kept from the caller so:
+ * the others start from the original value in every turn (R179), which the loop sees to. */
 static void copy_operands(Op *op)
 {
 	for (int i = 0; i < op->in.n; i++) {
@@ -132,54 +132,9 @@ static void copy_operands(Op *op)
 		const Graph *c = callee_of_operand(op, i, &k);
 
 		if (!c || by_ref(op, i)) continue;
-		if (!(graph_modifies_input(c, k) && (op->code != OP_repeat || k < c->outputs.n)) && !written_beside(op, i)) continue;
+		if (!(graph_modifies_input(c, k) && (op->code != OP_repeat || k < c->written_outputs)) && !written_beside(op, i)) continue;
 		ir_set_input(op, i, insert_copy(op, op->in.at[i]));
 	}
-}
-
-static int repeat_spoils_input(const Op *op)
-{
-	const Graph *c = op->callee[0];
-
-	for (int i = c->outputs.n; i < op->in.n; i++)
-		if (!by_ref(op, i) && graph_modifies_input(c, i)) return 1;
-	return 0;
-}
-
-/* the body of its own that a repeat gets when it writes inputs which must not change */
-static void protect_invariants(Op *op)
-{
-	Graph *g = clone_graph(op->callee[0]);
-
-	for (int i = g->outputs.n; i < g->inputs.n; i++) {
-		Tensor *t = g->inputs.at[i], *copy;
-		Build b = ir_build(g);
-
-		if (by_ref(op, i) || !graph_modifies_input(g, i)) continue;
-		b.at = op->at;
-		copy = ir_op(&b, OP_copy, &t, 1, NULL, arena_printf(b.ir->mem, "%s_copy", t->name))->out.at[0];
-		ir_replace_uses(t, copy);
-	}
-	set_callee(op, 0, g);
-}
-
-static int refuse_carried(const Op *op, int i)
-{
-	Ir *ir = op->graph->ir;
-	Diag *d = diag(ir->ds, E0451, op->at, "`repeat` cannot pass its carried input `%s` by reference", op->callee[0]->inputs.at[i]->name);
-
-	diag_label(ir->ds, d, "each turn replaces it by output %d of the one before", i);
-	diag_help(ir->ds, d, (Span){ 0 }, "use the result of `repeat`, and `copy_var_update_` to keep it");
-	return 0;
-}
-
-static int lower_call(Op *op)
-{
-	for (int i = 0; op->code == OP_repeat && i < op->callee[0]->outputs.n; i++)
-		if (by_ref(op, i)) return refuse_carried(op, i);
-	copy_operands(op);
-	if (op->code == OP_repeat && repeat_spoils_input(op)) protect_invariants(op);
-	return 1;
 }
 
 /* --- streams and outputs ---------------------------------------------------------------------------------------------- */
@@ -245,13 +200,13 @@ int pass_lower(PassCx *cx)
 		lower_ops(cx, g);
 		settle_views(cx, g);
 	}
-	for (int k = 0; k < cx->ir->graphs.n; k++) {             /* grows as bodies are cloned */
+	for (int k = 0; k < cx->ir->graphs.n; k++) {
 		Graph *g = cx->ir->graphs.at[k];
 		int n = g->ops.n;
 
 		own_loads(cx, g);
 		for (int i = 0; i < n; i++)
-			if (op_is(g->ops.at[i], CALLS) && !lower_call(g->ops.at[i])) return 0;
+			if (op_is(g->ops.at[i], CALLS)) copy_operands(g->ops.at[i]);
 		for (int i = 0; i < n; i++) {
 			if (!make_contiguous(g->ops.at[i])) return 0;
 			part_operands(g->ops.at[i]);
