@@ -47,14 +47,16 @@ static int worth_halving(const struct pxlrt_gemm *d, const GemmCut *c)
 	return pieces < 16 && (double)c->m * (double)c->n * (double)d->k > 5e5;
 }
 
-/* columns first: pieces of one column share nothing of b, those of one row would each pack the same part of it */
+/* columns first: pieces of one column share nothing of b, those of one row would each pack the same part of it.
+ * When k is short c is what moves: whole rows of it, then. */
 GemmCut gemm_cut(const struct pxlrt_gemm *d, const GemmIsa *isa)
 {
 	int few = d->m <= FEW_ROWS;
-	GemmCut c = { few ? d->m : even_piece(d->m, TILE_M, isa->rows), even_piece(d->n, few ? 1024 : TILE_N, isa->cols), 0, 0 };
+	GemmCut c = { few ? d->m : even_piece(d->m, TILE_M, isa->rows), even_piece(d->n, few || d->k < SHORT_K ? 1024 : TILE_N, isa->cols), 0, 0 };
 	while (worth_halving(d, &c)) {
 		long m = even_piece(c.m, (c.m + 1) / 2, isa->rows), n = even_piece(c.n, (c.n + 1) / 2, isa->cols);
-		if (n < c.n && n >= 3 * isa->cols) c.n = n;         /* narrower ones cost oneDNN half its speed */
+		if (d->k < SHORT_K && !few && m < c.m && m >= 32) c.m = m;
+		else if (n < c.n && n >= 3 * isa->cols) c.n = n;         /* narrower ones cost oneDNN half its speed */
 		else if (m < c.m && m >= 64) c.m = m;
 		else break;
 	}
