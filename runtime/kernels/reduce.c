@@ -255,11 +255,11 @@ static int fold_rows(RtLane *ln, Fold *f)
 /* --- columns ------------------------------------------------------------------------------------------------------------------ */
 
 /* acc op= x on blocks of the class */
-static void column_step(const Fold *f, Block *acc, const Block *x, long n)
+static void column_step(const Fold *f, Block *acc, const void *x, long n)
 {
 #define STEP(S, M) \
 	(f->op == PXLRT_MAX ? f->rt->S.max : f->op == PXLRT_MIN ? f->rt->S.min : f->op == PXLRT_PROD ? f->rt->S.mul : f->rt->S.add) \
-		(acc->M, acc->M, x->M, n)
+		(acc->M, acc->M, x, n)
 	switch (f->cls) {
 	case PXLRT_F32: STEP(f32, f32); break;
 	case PXLRT_F64: STEP(f64, f64); break;
@@ -286,7 +286,7 @@ static void column_band(const Fold *f, const char *base, long stride, long n, lo
 		const char *row = at_elem(base, f->dtype, axes_at(&f->red, r));
 		Block *to = r == lo ? acc : &x;
 		if (direct && r > lo) {
-			column_step(f, acc, (const Block *)(const void *)row, n);
+			column_step(f, acc, row, n);
 			continue;
 		}
 		f->rt->ld[f->dtype](to, row, stride, n);
