@@ -47,6 +47,8 @@ static void make_tensors(Copy *c, const Graph *g, Map *tensor_map)
 	for (int i = 0; i < g->tensors.n; i++) {
 		Tensor *t = g->tensors.at[i], *copy = arena_dup(c->mem, t, sizeof *t);
 		copy->seen = copy->written = copy->written_at = 0;
+		copy->lies = NULL;
+		copy->lies_at = 0;
 		copy->data = host_of(c, t->data);
 		c->tensor[t->index] = copy;
 		if (tensor_map) map_set(c->mem, tensor_map, t, copy);

@@ -82,6 +82,8 @@ struct Tensor {
 	/* scratch of compiler/ir: */
 	int mark, seen;              /* position in g->tensors; visited in epoch */
 	int written, written_at;     /* graph_modifies_input's answer, and the ir->stamp it holds for */
+	struct Layout *lies;         /* layout_of's answer, and the ir->moved it holds for */
+	int lies_at;
 };
 
 /* --- ops ---------------------------------------------------------------------------------------------- */
@@ -184,6 +186,7 @@ struct Ir {
 	VEC(Graph *) sequenced;      /* graphs whose seq lists are not empty */
 	int placed;                  /* some op is off IPU 0 or on io tiles: places are worth comparing */
 	int epoch, stamp;            /* walks so far; changes so far */
+	int moved;                   /* changes so far to where existing tensors lie: other operands, views made or unmade */
 };
 
 /* --- building -------------------------------------------------------------------------------------------- */

@@ -46,28 +46,47 @@ static int view_step(const Op *op, int out, const Layout *in, Layout *result)
 	return 1;
 }
 
-/* the nearest tensor upwards that is not just a modifying op's result: same layout as t */
-static Tensor *before_modifiers(Tensor *t)
+/* the tensor whose memory t takes over or looks into; NULL: it has its own */
+static Tensor *above(const Tensor *t)
 {
-	while (t->def && is_modifier(t->def) && op_shares(t->def, t->def_index) >= 0)
-		t = t->def->in.at[op_shares(t->def, t->def_index)];
-	return t;
+	int i = t->def ? op_shares(t->def, t->def_index) : -1;
+	return i >= 0 ? t->def->in.at[i] : NULL;
 }
 
+static Layout layout_below(Tensor *t, const Layout *up)
+{
+	Layout l;
+	if (is_modifier(t->def)) return *up;
+	return view_step(t->def, t->def_index, up, &l) ? l : own_layout(t);
+}
+
+static const Layout *known(const Tensor *t)
+{
+	return t->lies_at == t->graph->ir->moved + 1 ? t->lies : NULL;      /* 0: never asked */
+}
+
+static void remember(Tensor *t, Layout l)
+{
+	Ir *ir = t->graph->ir;
+	if (!t->lies) t->lies = NEW(ir->mem, Layout);
+	*t->lies = l;
+	t->lies_at = ir->moved + 1;
+}
+
+/* Asked anew only after something changed: along a chain of in-place ops the answers build on each other. */
 Layout layout_of(Tensor *t)
 {
 	VEC(Tensor *) chain = { 0 };
-	t = before_modifiers(t);
-	while (t->def && is_view(t->def) && op_shares(t->def, t->def_index) == 0) {
-		vec_push(t->graph->ir->mem, &chain, t);
-		t = before_modifiers(t->def->in.at[0]);
+	Tensor *up = above(t);
+	if (!up) return own_layout(t);
+	if (known(t)) return *known(t);
+	for (Tensor *x = t; up; x = up, up = above(x)) {
+		vec_push(t->graph->ir->mem, &chain, x);
+		if (known(up)) break;
 	}
-	Layout l = own_layout(t);
-	for (int i = chain.n - 1; i >= 0; i--) {
-		Layout next;
-		int ok = view_step(chain.at[i]->def, chain.at[i]->def_index, &l, &next);
-		l = ok ? next : own_layout(chain.at[i]);
-	}
+	up = above(vec_last(&chain));
+	Layout l = known(up) ? *known(up) : own_layout(up);
+	for (int i = chain.n - 1; i >= 0; i--) remember(chain.at[i], l = layout_below(chain.at[i], &l));
 	return l;
 }
 

@@ -35,6 +35,7 @@ void ir_set_input(Op *op, int i, Tensor *t)
 	op->in.at[i] = t;
 	if (t) vec_push(ir->mem, &t->uses, ((Use){ op, i }));
 	ir->stamp++;
+	ir->moved++;
 }
 
 void ir_replace_uses(Tensor *old, Tensor *with)
@@ -54,6 +55,7 @@ void ir_replace_uses(Tensor *old, Tensor *with)
 	for (int i = 0; i < g->outputs.n; i++)
 		if (g->outputs.at[i] == old) g->outputs.at[i] = with;
 	g->ir->stamp++;
+	g->ir->moved++;
 }
 
 /* --- outputs ------------------------------------------------------------------------------------------------ */

@@ -24,12 +24,16 @@ typedef struct Unit {
 	int into;                    /* merged into that unit; -1: alive */
 } Unit;
 
+/* member → its result's stand-in, or NULL if nobody reads it.  Done last: moving uses makes layouts unknown again. */
+typedef struct Swap { Op *op; Tensor *with; OpList *made; } Swap;
+
 typedef struct Fuse {
 	PassCx *cx;
 	Graph *g;
 	Rewrite rw;
 	VEC(Unit) units;
 	int *unit_of, ids;           /* by op id: -1 unknown; ids there were before this pass */
+	VEC(struct Swap) swaps;
 } Fuse;
 
 /* --- what may be fused ----------------------------------------------------------------------------------------- */
@@ -393,7 +397,7 @@ static int build_group(Fuse *f, Unit *u)
 	Build b = build_at(vec_last(&u->members));
 	AttrVal attrs[2] = { attr_ptr(gr.p), { 0 } };
 	Map with = { 0 };
-	int mark = f->g->ops.n;
+	OpList *made = NEW(mem, OpList);
 	Op *fused;
 
 	gr.p->shape = u->shape;
@@ -402,10 +406,9 @@ static int build_group(Fuse *f, Unit *u)
 	gr.p->label = gr.label.s;
 	fused = ir_op(&b, OP_fused, gr.operands.at, gr.operands.n, attrs, NULL);
 	make_results(&gr, fused, &with);
-	for (int i = 0; i < u->members.n; i++) {
-		Tensor *t = map_get(&with, u->members.at[i]->out.at[0]);
-		rewrite_replace(&f->rw, u->members.at[i], &t, mark);
-	}
+	vec_push(mem, made, fused);
+	for (int i = 0; i < u->members.n; i++)
+		vec_push(mem, &f->swaps, ((Swap){ u->members.at[i], map_get(&with, u->members.at[i]->out.at[0]), made }));
 	return 1;
 }
 
@@ -438,6 +441,7 @@ static int fuse_graph(PassCx *cx, Graph *g)
 	for (int i = 0; i < n; i++) visit(&f, seq[i], pos);
 	for (int i = 0; i < f.units.n; i++)
 		if (f.units.at[i].into < 0 && f.units.at[i].fusable && !build_group(&f, &f.units.at[i])) return 0;
+	for (int i = 0; i < f.swaps.n; i++) rewrite_replace_by(&f.rw, f.swaps.at[i].op, &f.swaps.at[i].with, f.swaps.at[i].made);
 	for (int i = 0; i < n; i++)
 		if (!copy_f8(&f, seq[i])) return 0;
 	rewrite_end(&f.rw);

@@ -30,7 +30,7 @@ static void lower_ops(PassCx *cx, Graph *g)
 
 /* --- views --------------------------------------------------------------------------------------------------------- */
 
-static void settle_views(PassCx *cx, Graph *g)
+static void settle_views(Graph *g)
 {
 	for (int i = 0; i < g->ops.n; i++) {
 		Op *op = g->ops.at[i];
@@ -38,9 +38,8 @@ static void settle_views(PassCx *cx, Graph *g)
 
 		if (!op->inplace || op_def(op)->inplace == MODIFIES || op_is(op, ONLY_INPLACE) || op->code == OP_fused) continue;
 		for (int k = 0; k < op->out.n; k++) shared |= op_output_aliases(op, k) >= 0;
-		if (!shared) op->inplace = 0;
+		if (!shared) set_viewing(op, 0);
 	}
-	cx->ir->stamp++;
 }
 
 int reads_strides(const Op *op, int i, const Layout *l)
@@ -198,7 +197,7 @@ int pass_lower(PassCx *cx)
 	for (int k = 0; k < cx->ir->graphs.n; k++) {
 		Graph *g = cx->ir->graphs.at[k];
 		lower_ops(cx, g);
-		settle_views(cx, g);
+		settle_views(g);
 	}
 	for (int k = 0; k < cx->ir->graphs.n; k++) {
 		Graph *g = cx->ir->graphs.at[k];

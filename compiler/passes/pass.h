@@ -31,6 +31,7 @@ int   same_attrs(const Op *a, const Op *b);
 int   constant_value(const Tensor *t, double *x);
 int   same_layout(const Layout *a, Shape as, const Layout *b, Shape bs);      /* the same elements in the same order */
 Build build_at(const Op *op);                            /* builds in op's graph, in op's context */
+void  set_viewing(Op *op, int viewing);                  /* the variant `name_` of a viewing op, or the plain one */
 void  run_after(Op *later, Op *first);                   /* adds a constraint unless it is there */
 Tensor *insert_copy(const Op *site, Tensor *t);          /* a contiguous copy of t, made in site's context */
 
@@ -46,9 +47,11 @@ Graph **callees_first(Ir *ir, Arena *mem);
  * New ops are those at the end of g->ops since `mark`.  Constraints follow: what ran after the old op runs after
  * what took its place.  When a result is replaced by a tensor that was there before, the caller has made sure
  * that nobody writes either. */
+typedef VEC(Op *) OpList;
 typedef struct Rewrite { PassCx *cx; Graph *g; Map moved; } Rewrite;
 Rewrite rewrite_begin(PassCx *cx, Graph *g);
 void    rewrite_replace(Rewrite *rw, Op *op, Tensor *const *with, int mark);    /* with: one per result */
+void    rewrite_replace_by(Rewrite *rw, Op *op, Tensor *const *with, OpList *made);
 int     rewrite_has(const Rewrite *rw, const Op *op);                            /* replaced already */
 void    rewrite_end(Rewrite *rw);
 
@@ -65,7 +68,6 @@ void   order_accesses(PassCx *cx, Graph *g, Op *const *seq, int n);
 /* --- clone_graph.c ------------------------------------------------------------------------------------------ */
 /* Copy the ops of `from` into b->g; map: Tensor * → Tensor *, preset for the inputs, receives the rest.
  * The new ops, in an order they can run in, are appended to seq. */
-typedef VEC(Op *) OpList;
 void   clone_ops(Build *b, Graph *from, Map *map, OpList *seq);
 Graph *clone_graph(Graph *g);                            /* same inputs and outputs, no callers */
 void   set_callee(Op *op, int k, Graph *g);              /* g has the same inputs and outputs */

@@ -88,6 +88,13 @@ Build build_at(const Op *op)
 	return b;
 }
 
+void set_viewing(Op *op, int viewing)
+{
+	op->inplace = viewing;
+	op->graph->ir->stamp++;
+	op->graph->ir->moved++;
+}
+
 void run_after(Op *later, Op *first)
 {
 	if (later == first) return;
@@ -118,18 +125,21 @@ int rewrite_has(const Rewrite *rw, const Op *op)
 	return map_has(&rw->moved, op);
 }
 
+void rewrite_replace_by(Rewrite *rw, Op *op, Tensor *const *with, OpList *made)
+{
+	for (int i = 0; i < made->n; i++)
+		for (int k = 0; k < op->after.n; k++) run_after(made->at[i], op->after.at[k]);
+	for (int i = 0; i < op->out.n; i++)
+		if (with[i]) ir_replace_uses(op->out.at[i], with[i]);
+	map_set(rw->cx->mem, &rw->moved, op, made);
+}
+
 void rewrite_replace(Rewrite *rw, Op *op, Tensor *const *with, int mark)
 {
 	OpList *made = NEW(rw->cx->mem, OpList);
 
-	for (int i = mark; i < rw->g->ops.n; i++) {
-		Op *n = rw->g->ops.at[i];
-		vec_push(rw->cx->mem, made, n);
-		for (int k = 0; k < op->after.n; k++) run_after(n, op->after.at[k]);
-	}
-	for (int i = 0; i < op->out.n; i++)
-		if (with[i]) ir_replace_uses(op->out.at[i], with[i]);
-	map_set(rw->cx->mem, &rw->moved, op, made);
+	for (int i = mark; i < rw->g->ops.n; i++) vec_push(rw->cx->mem, made, rw->g->ops.at[i]);
+	rewrite_replace_by(rw, op, with, made);
 }
 
 /* what stands for op now: itself, or what it became, however often that was replaced again */

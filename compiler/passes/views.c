@@ -105,8 +105,8 @@ static int undisturbed(Search *s, Op *op)
 
 static void become_view(Search *s, Op *op)
 {
-	op->inplace = 1;
-	if (!pays(op)) op->inplace = 0;
+	set_viewing(op, 1);
+	if (!pays(op)) set_viewing(op, 0);
 	else if (is_written(&s->w, op->in.at[0])) hold_writers(s, op, 1);
 }
 
@@ -119,7 +119,6 @@ static int views_of(PassCx *cx, Graph *g)
 	s = search_begin(cx, g, order);
 	for (int i = 0; i < g->ops.n; i++)
 		if (candidate(order[i]) && undisturbed(&s, order[i])) become_view(&s, order[i]);
-	cx->ir->stamp++;
 	return 1;
 }
 
