@@ -159,3 +159,8 @@ pxl_status pxl_describe(pxl_ctx *cx, const char *what, const char *name, const c
 	}
 	return cx_fail(cx, PXL_EINVAL, "nothing is known about `%s`", what);
 }
+
+const char *pxl_nearest(const char *word, const char *const *known, int n)
+{
+	return word ? nearest(word, known, n) : NULL;
+}

@@ -168,7 +168,7 @@ pxl_status pxl_copy_variables(pxl_session *to, pxl_session *from, size_t *out)
 	for (int i = 0; i < a->nvar; i++)
 		for (int j = 0; j < b->nvar; j++) {
 			const RtVar *x = &a->vars[i], *y = &b->vars[j];
-			if (strcmp(x->name, y->name) || x->dtype != y->dtype || x->rank != y->rank || memcmp(x->dim, y->dim, sizeof x->dim)) continue;
+			if (strcmp(x->name, y->name) || x->dtype != y->dtype || x->rank != y->rank || memcmp(x->dim, y->dim, (size_t)x->rank * sizeof *x->dim)) continue;
 			const void *data = rt_session_view(from->rt, i, &from->err);
 			if (!data) return fail(to, status(from->err.status), "%s", from->err.text);
 			if (rt_session_write(to->rt, j, data, x->bytes, &to->err)) return status(to->err.status);

@@ -32,7 +32,6 @@ extern const Command commands[];                       /* ends with name NULL */
 /* --- options.c: 0, or EXIT_USAGE after a message */
 int  cli_parse(Cli *c, const Command *cmd, int argc, char **argv);
 void cli_help(const Command *cmd, FILE *f);
-const char *cli_nearest(const char *word, const char *const *known, int n);
 
 /* --- host.c: contexts and models with the command line's options; errors are printed and become exit codes */
 typedef struct Host { Cli *c; pxl_ctx *cx; pxl_model *m; pxl_program *p; pxl_session *s; } Host;

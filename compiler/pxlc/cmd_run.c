@@ -80,7 +80,7 @@ static int no_stream(Host *h, pxl_kind kind, const char *name)
 	int n = 0;
 	for (int i = 0; pxl_get_info(h->p, i, &info) && n < MAX_LIST; i++)
 		if (info.kind == kind) known[n++] = info.name;
-	const char *near = cli_nearest(name, known, n), *what = kind == PXL_INPUT ? "input" : "output";
+	const char *near = pxl_nearest(name, known, n), *what = kind == PXL_INPUT ? "input" : "output";
 	if (near) return usage(h->c, "the program has no %s stream `%s`; did you mean `%s`?", what, name, near);
 	usage(h->c, "the program has no %s stream `%s`; it has%s", what, name, n ? ":" : " none");
 	for (int i = 0; i < n; i++) fprintf(stderr, "  %s\n", known[i]);

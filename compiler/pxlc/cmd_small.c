@@ -68,7 +68,7 @@ int cmd_emit(Cli *c)
 	int known = 0;
 	for (int i = 0; i < NSTAGE; i++) known |= !strcmp(stage, stages[i]);
 	if (!known) {
-		const char *near = cli_nearest(stage, stages, NSTAGE);
+		const char *near = pxl_nearest(stage, stages, NSTAGE);
 		return usage(c, "there is no stage `%s`; %s%s%sthe stages are ast, ir, schedule, dot, plan and c", stage,
 		             near ? "did you mean `" : "", near ? near : "", near ? "`? " : "");
 	}

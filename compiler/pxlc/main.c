@@ -50,7 +50,7 @@ static int no_command(const char *word)
 	const char *known[32];
 	int n = 0;
 	for (const Command *c = commands; c->name; c++) known[n++] = c->name;
-	const char *near = cli_nearest(word, known, n);
+	const char *near = pxl_nearest(word, known, n);
 	if (near) fprintf(stderr, "pxlc: there is no command `%s`; did you mean `%s`?\n", word, near);
 	else fprintf(stderr, "pxlc: there is no command `%s`; `pxlc --help` lists them\n", word);
 	return EXIT_USAGE;

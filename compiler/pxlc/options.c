@@ -59,47 +59,13 @@ static int takes(const Command *cmd, const Option *o)
 	return 0;
 }
 
-/* --- spelling -------------------------------------------------------------------------------------------- */
-static int distance(const char *a, const char *b)
-{
-	int row[64], n = (int)strlen(b);
-	if (n > 62 || strlen(a) > 62) return 99;
-	for (int j = 0; j <= n; j++) row[j] = j;
-	for (int i = 1; *a; a++, i++) {
-		int diagonal = row[0];
-		row[0] = i;
-		for (int j = 1; j <= n; j++) {
-			int best = diagonal + (a[0] != b[j - 1]);
-			diagonal = row[j];
-			if (row[j] + 1 < best) best = row[j] + 1;
-			if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[n];
-}
-
-const char *cli_nearest(const char *word, const char *const *known, int n)
-{
-	int best = (int)strlen(word) / 2 + 1;
-	const char *found = NULL;
-	for (int i = 0; i < n; i++) {
-		int d = distance(word, known[i]);
-		if (d < best) {
-			best = d;
-			found = known[i];
-		}
-	}
-	return found;
-}
-
 static int unknown(const Cli *c, const Command *cmd, const char *word)
 {
 	const char *known[NOPTION];
 	int n = 0;
 	for (int i = 0; i < NOPTION; i++)
 		if (takes(cmd, &options[i])) known[n++] = options[i].name;
-	const char *near = cli_nearest(word, known, n);
+	const char *near = pxl_nearest(word, known, n);
 	if (near) return usage(c, "`pxlc %s` has no option `%s`; did you mean `%s`?", cmd->name, word, near);
 	return usage(c, "`pxlc %s` has no option `%s`; `pxlc %s --help` lists them", cmd->name, word, cmd->name);
 }
@@ -119,7 +85,7 @@ static int parse_number(const Cli *c, const Option *o, const char *text, uint64_
 static int store(Cli *c, const Option *o, const char *value)
 {
 	char *field = (char *)c + o->at;
-	uint64_t x;
+	uint64_t x = 0;
 	switch (o->kind) {
 	case FLAG:
 		if (!strncmp(o->name, "-O", 2)) *(int64_t *)(void *)field = o->name[2] - '0';

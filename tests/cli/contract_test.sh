@@ -50,7 +50,7 @@ hasnt nosuch
 expect 1 "$PXLC" check "$T/bad.pxl" "$T/two.pxl"
 expect 0 "$PXLC" check "$T/two.pxl"
 expect 1 "$PXLC" check --json "$T/bad.pxl"
-has '"code": "E0101"'
+has '"code":"E0101"'
 expect 0 sh -c "\"$PXLC\" run - --program ones < \"$T/two.pxl\""
 has 'z: f32[2, 2]'
 expect 2 "$PXLC" run "$T/two.pxl" --program double
@@ -75,7 +75,8 @@ expect 4 "$PXLC" run "$T/in.pxl" --in x="$T/bad.pxl"
 expect 4 "$PXLC" run "$T/two.pxl" --program double --in x="$T/dir/z.npy"
 has 'f32[2, 2]' err
 has 'f32[3]' err
-expect 0 "$PXLC" run "$T/two.pxl" --program double --set n=4 --in x="$T/dir/z.npy" --set k=3 
+expect 4 "$PXLC" run "$T/two.pxl" --program double --set n=4 --set k=3 --in x="$T/dir/z.npy"
+has 'f32[4]' err
 expect 1 "$PXLC" run "$T/two.pxl" --program double --set nope=4
 expect 2 "$PXLC" run "$T/two.pxl" --program double --set n
 
