@@ -58,6 +58,7 @@ int       ad_checks(Run *run, Graph *fwd);                   /* R225, R231: 0 af
 Reach *ad_reach(Run *run, Graph *fwd, Tensor *const *provided, int n);
 Reach *ad_reach_callee(Run *run, Graph *callee);             /* with its used outputs provided; remembered */
 Op    *ad_refusal(const Reach *r, const Tensor *t);
+Op    *ad_dead_end(Run *run, const Graph *g, const Tensor *t);
 int    ad_passes(const Op *op);                              /* do gradients go through this op at all */
 
 /* ad_fwd.c */

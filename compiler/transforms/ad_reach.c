@@ -83,6 +83,23 @@ Reach *ad_reach(Run *run, Graph *fwd, Tensor *const *provided, int n)
 	return r;
 }
 
+/* the first op behind t that lets no gradient pass: why there is none */
+Op *ad_dead_end(Run *run, const Graph *g, const Tensor *t)
+{
+	Map behind = { 0 };
+
+	map_set(run->mem, &behind, t, (void *)t);
+	for (int i = 0; i < g->ops.n; i++) {
+		Op *op = g->ops.at[i];
+		int reads = 0;
+		for (int k = 0; k < op->in.n; k++) reads |= op->in.at[k] && map_has(&behind, op->in.at[k]);
+		if (!reads) continue;
+		if (!ad_passes(op)) return op;
+		for (int k = 0; k < op->out.n; k++) map_set(run->mem, &behind, op->out.at[k], op->out.at[k]);
+	}
+	return NULL;
+}
+
 /* is result k of some call of g looked at: outputs that an earlier autodiff added mostly are not */
 static int output_used(const Graph *g, int k)
 {

@@ -171,6 +171,7 @@ static int unreached(Run *run, const Graph *g, const Reach *r, const Tensor *t)
 {
 	Diags *ds = g->ir->ds;
 	const char *able = possible_inputs(run, g, r);
+	const Op *end = dtype_is_float(t->spec.dtype) ? ad_dead_end(run, g, t) : NULL;
 	Diag *d = diag(ds, E0503, run->at->at, "Unable to provide the required gradient of `%s`", t->name);
 
 	if (!dtype_is_float(t->spec.dtype)) {
@@ -179,6 +180,7 @@ static int unreached(Run *run, const Graph *g, const Reach *r, const Tensor *t)
 		diag_label(ds, d, "no path that gradients can take leads from `%s` to a provided output", t->name);
 	}
 	diag_note(ds, d, t->at, "`%s` is %s", t->name, spec_str(run->mem, t->spec.dtype, t->spec.shape));
+	if (end) diag_note(ds, d, end->at, "`%s` lets no gradient pass", op_def(end)->name);
 	if (able) diag_help(ds, d, (Span){ 0 }, "leave it out of `grads_required`; gradients can be had for %s", able);
 	else diag_help(ds, d, (Span){ 0 }, "leave it out of `grads_required`");
 	return 0;

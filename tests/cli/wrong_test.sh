@@ -1,15 +1,18 @@
 # Every model in tests/wrong is refused with exit 1 and exactly the text in its .err (BLESS=1 rewrites it).
 . tests/cli/lib.sh
 n=0
+# one MODEL COMMAND…
 one() {
-	err=${1%.pxl}.err
-	"$PXLC" check "$1" > "$T/out" 2> "$T/err" < /dev/null
+	model=$1 err=${1%.pxl}.err
+	shift
+	"$PXLC" "$@" "$model" > "$T/out" 2> "$T/err" < /dev/null
 	got=$?
-	[ $got = 1 ] || { echo "FAILED: $1 exits $got"; head -n 5 "$T/err"; bad=1; }
+	[ $got = 1 ] || { echo "FAILED: $model exits $got"; head -n 5 "$T/err"; bad=1; }
 	if [ "${BLESS:-}" = 1 ]; then cp "$T/err" "$err"; fi
 	diff -u "$err" "$T/err" || bad=1
 }
-for f in tests/wrong/*.pxl; do one "$f"; n=$((n + 1)); done
+for f in tests/wrong/*.pxl; do one "$f" check; n=$((n + 1)); done
+for f in tests/wrong/tasks/*.pxl; do one "$f" train --save ''; n=$((n + 1)); done
 
 # shapes of text that no file need hold: made here
 mkdir "$T/made"
