@@ -219,6 +219,19 @@ static int ints_attr(Elab *e, Value v, Span at, const char *what, AttrVal *out)
 	return 1;
 }
 
+static int floats_attr(Elab *e, Value v, Span at, const char *what, AttrVal *out)
+{
+	List items = { 0 };
+	if (!is_seq(v) && v.kind != V_RANGE) list_push(e->mem, &items, v);
+	else if (!items_of(e, v, at, &items)) return 0;
+	double *x = NEWN(e->mem, double, items.n + 1);
+	for (int i = 0; i < items.n; i++)
+		if (!want_float(e, items.at[i], at, what, &x[i])) return 0;
+	out->floats.at = x;
+	out->floats.n = items.n;
+	return 1;
+}
+
 static int array_attr(Elab *e, Value v, Span at, AttrVal *out)
 {
 	out->p = array_of(e, v, -1, 1, at);
@@ -252,6 +265,7 @@ static int attr_of(Elab *e, const Param *p, Value v, Span at, const char *what, 
 		out->i = (int64_t)t;
 		return 1;
 	case P_INTS: case P_SHAPE: return ints_attr(e, v, at, what, out);
+	case P_FLOATS: return floats_attr(e, v, at, what, out);
 	case P_ARRAY:  return array_attr(e, v, at, out);
 	case P_STREAM: return stream_attr(e, v, at, what, out);
 	case P_BUFFER:

@@ -39,6 +39,7 @@ static AttrVal keep_attr(Ir *ir, ParamKind kind, AttrVal v)
 {
 	if (kind == P_STR && v.s) v.s = intern_str(ir->names, v.s);
 	if (kind == P_INTS || kind == P_SHAPE) v.ints.at = arena_dup(ir->mem, v.ints.at, (size_t)v.ints.n * sizeof *v.ints.at);
+	if (kind == P_FLOATS) v.floats.at = arena_dup(ir->mem, v.floats.at, (size_t)v.floats.n * sizeof *v.floats.at);
 	return v;
 }
 

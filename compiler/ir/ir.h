@@ -96,6 +96,7 @@ typedef struct AttrVal {
 	double f;                    /* FLOAT, and SCALAR given as a number */
 	const char *s;               /* STR */
 	struct { const int64_t *at; int n; } ints;      /* INTS SHAPE */
+	struct { const double *at; int n; } floats;     /* FLOATS */
 	void *p;                     /* STREAM BUFFER ARRAY (HostArray *) PATTERN GRAPH */
 } AttrVal;
 

@@ -107,6 +107,19 @@ static void scan_ints(Parse *p, AttrVal *a)
 	a->ints.n = list.n;
 }
 
+static void scan_floats(Parse *p, AttrVal *a)
+{
+	VEC(double) list = { 0 };
+	scan_expect(&p->s, '[');
+	if (!scan_accept(&p->s, ']')) {
+		do vec_push(p->s.mem, &list, scan_float(&p->s));
+		while (!p->s.failed && scan_accept(&p->s, ','));
+		scan_expect(&p->s, ']');
+	}
+	a->floats.at = list.at;
+	a->floats.n = list.n;
+}
+
 static HostArray *scan_array(Parse *p)
 {
 	Spec spec = scan_spec(&p->s);
@@ -127,6 +140,7 @@ static void scan_attr_value(Parse *p, ParamKind kind, AttrVal *a)
 	case P_FLOAT: case P_SCALAR: a->f = scan_float(s); break;
 	case P_STR: a->s = scan_string(s); break;
 	case P_INTS: case P_SHAPE: scan_ints(p, a); break;
+	case P_FLOATS: scan_floats(p, a); break;
 	case P_ARRAY: a->p = scan_array(p); break;
 	case P_STREAM:
 		scan_one_of(s, stream, 1, "`stream` and its number");

@@ -143,6 +143,16 @@ static void put_ints(Buf *out, const int64_t *at, int n)
 	buf_putc(out, ']');
 }
 
+static void put_floats(Buf *out, const double *at, int n)
+{
+	buf_putc(out, '[');
+	for (int i = 0; i < n; i++) {
+		if (i) buf_puts(out, ", ");
+		buf_float(out, at[i]);
+	}
+	buf_putc(out, ']');
+}
+
 static void put_attr_value(Buf *out, ParamKind kind, const AttrVal *a)
 {
 	switch (kind) {
@@ -152,6 +162,7 @@ static void put_attr_value(Buf *out, ParamKind kind, const AttrVal *a)
 	case P_FLOAT: case P_SCALAR: buf_float(out, a->f); break;
 	case P_STR: put_string(out, a->s); break;
 	case P_INTS: case P_SHAPE: put_ints(out, a->ints.at, a->ints.n); break;
+	case P_FLOATS: put_floats(out, a->floats.at, a->floats.n); break;
 	case P_STREAM: buf_printf(out, "stream %d", ((Stream *)a->p)->index); break;
 	case P_BUFFER: buf_printf(out, "buffer %d", ((RemoteBuffer *)a->p)->id); break;
 	case P_ARRAY: {
@@ -175,6 +186,11 @@ static int same_ints(const AttrVal *a, const AttrVal *b)
 	return a->ints.n == b->ints.n && (!a->ints.n || !memcmp(a->ints.at, b->ints.at, (size_t)a->ints.n * sizeof *a->ints.at));
 }
 
+static int same_floats(const AttrVal *a, const AttrVal *b)
+{
+	return a->floats.n == b->floats.n && (!a->floats.n || !memcmp(a->floats.at, b->floats.at, (size_t)a->floats.n * sizeof *a->floats.at));
+}
+
 static int is_default(ParamKind kind, const AttrVal *a, const AttrVal *init)
 {
 	if (a->set != init->set) return 0;
@@ -184,6 +200,7 @@ static int is_default(ParamKind kind, const AttrVal *a, const AttrVal *init)
 	case P_FLOAT: case P_SCALAR: return !memcmp(&a->f, &init->f, sizeof a->f);
 	case P_STR: return a->s && init->s && !strcmp(a->s, init->s);
 	case P_INTS: case P_SHAPE: return same_ints(a, init);
+	case P_FLOATS: return same_floats(a, init);
 	default: return a->p == init->p;
 	}
 }

@@ -28,6 +28,7 @@ typedef enum ParamKind {
 	P_INT, P_FLOAT, P_BOOL, P_STR, P_DTYPE,
 	P_INTS,                  /* an int or a list of ints in .ints; .i = 1 says it was one int, entries may be NO_INT for none */
 	P_SHAPE,
+	P_FLOATS,                /* a number or a list of numbers, in .floats */
 	P_ARRAY,                 /* host data */
 	P_STREAM, P_BUFFER, P_GRAPH,
 	P_PATTERN,               /* a fused group's Pattern (compiler/passes/fuse.h) */

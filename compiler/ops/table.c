@@ -133,7 +133,7 @@ static const char *kind_name(const Param *p)
 	static const char *const name[] = {
 		[P_TENSOR] = "", [P_OPT_TENSOR] = "", [P_TENSORS] = "", [P_SCALAR] = "float | tensor",
 		[P_INT] = "int", [P_FLOAT] = "float", [P_BOOL] = "bool", [P_STR] = "string", [P_DTYPE] = "dtype",
-		[P_INTS] = "int | list", [P_SHAPE] = "shape", [P_ARRAY] = "array", [P_STREAM] = "stream",
+		[P_INTS] = "int | list", [P_SHAPE] = "shape", [P_FLOATS] = "float | list", [P_ARRAY] = "array", [P_STREAM] = "stream",
 		[P_BUFFER] = "buffer", [P_GRAPH] = "graph", [P_PATTERN] = "pattern", [P_HINT] = "hint",
 	};
 	return name[p->kind];

@@ -40,6 +40,8 @@ static int same_attr(const Param *p, const AttrVal *a, const AttrVal *b)
 	case P_STR: return a->s == b->s || (a->s && b->s && !strcmp(a->s, b->s));
 	case P_INTS: case P_SHAPE:
 		return a->ints.n == b->ints.n && (!a->ints.n || !memcmp(a->ints.at, b->ints.at, (size_t)a->ints.n * sizeof *a->ints.at));
+	case P_FLOATS:
+		return a->floats.n == b->floats.n && (!a->floats.n || !memcmp(a->floats.at, b->floats.at, (size_t)a->floats.n * sizeof *a->floats.at));
 	case P_HINT: return 1;
 	default: return a->p == b->p;
 	}

@@ -109,6 +109,21 @@ static inline int scan_operands(Bench *t, const char *s, Tensor **in)
 	return n;
 }
 
+static inline const char *scan_floats(Bench *t, const char *s, AttrVal *v)
+{
+	double at[32];
+	int n = 0;
+	for (s = skip_space(s + (*s == '[')); *s && *s != ']'; s = skip_space(s)) {
+		char *end;
+		at[n++] = strtod(s, &end);
+		if (end == s) break;
+		s = end;
+	}
+	v->floats.at = arena_dup(&t->mem, at, (size_t)n * sizeof *at);
+	v->floats.n = n;
+	return *s == ']' ? s + 1 : s;
+}
+
 static inline const char *scan_value(Bench *t, ParamKind kind, const char *s, AttrVal *v)
 {
 	char word[64];
@@ -123,6 +138,7 @@ static inline const char *scan_value(Bench *t, ParamKind kind, const char *s, At
 		*v = list;
 		return s;
 	}
+	if (kind == P_FLOATS) return scan_floats(t, s, v);
 	s = scan_word(s, word, sizeof word);
 	if (kind == P_STR) v->s = intern_str(&t->names, word);
 	else if (kind == P_DTYPE) v->i = dtype_find(word);
