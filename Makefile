@@ -5,7 +5,13 @@
 #   make install    DESTDIR and PREFIX   make bless      rewrite golden files from what is printed now
 #   make deps       install what is missing (Debian packages)
 #
+# V=1 shows the commands whole; without -j every processor is used.
 # Products go to $(BUILD); nothing is written beside the sources.
+
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+  MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
+endif
+say = @$(if $(V),,echo '  $1';)
 
 BUILD  ?= build
 CC     ?= gcc
@@ -43,74 +49,72 @@ all: $(BUILD)/libpxl-internal.a $(BUILD)/libpxl.a $(if $(CLI_SRC),$(if $(SAN),,$
 
 # What tests link: every symbol is there.
 $(BUILD)/libpxl-internal.a: $(LIB_OBJ) $(OWN_OBJ)
-	@rm -f $@
-	ar rcs $@ $^
+	$(call say,ar $@) rm -f $@ && ar rcs $@ $^
 
 # What is installed: one object in which only the functions of pxl.h are visible, so that a host may have a node_new too.
 $(BUILD)/o/public.txt: compiler/api/pxl.h
 	@mkdir -p $(@D)
-	sed -n 's/^PXL_API.*[ *]\(pxl_[a-z0-9_]*\)(.*/\1/p' $< > $@
+	@sed -n 's/^PXL_API.*[ *]\(pxl_[a-z0-9_]*\)(.*/\1/p' $< > $@
 $(BUILD)/o/libpxl.o: $(LIB_OBJ) $(OWN_OBJ) $(BUILD)/o/public.txt
-	$(LD) -r -d -o $@.tmp $(LIB_OBJ) $(OWN_OBJ)
-	objcopy --keep-global-symbols=$(BUILD)/o/public.txt $@.tmp $@ && rm $@.tmp
+	$(call say,ld $@) $(LD) -r -d -o $@.tmp $(LIB_OBJ) $(OWN_OBJ)
+	@objcopy --keep-global-symbols=$(BUILD)/o/public.txt $@.tmp $@ && rm $@.tmp
 $(BUILD)/libpxl.a: $(BUILD)/o/libpxl.o
-	@rm -f $@
-	ar rcs $@ $^
+	$(call say,ar $@) rm -f $@ && ar rcs $@ $^
 $(BUILD)/$(SONAME): $(BUILD)/o/libpxl.o
-	echo '{ global: pxl_*; local: *; };' > $(BUILD)/o/libpxl.map
-	$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -Wl,-z,text -Wl,--version-script=$(BUILD)/o/libpxl.map -o $@ $< $(LIBS)
+	@echo '{ global: pxl_*; local: *; };' > $(BUILD)/o/libpxl.map
+	$(call say,ld $@) $(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -Wl,-z,text -Wl,--version-script=$(BUILD)/o/libpxl.map -o $@ $< $(LIBS)
 $(BUILD)/libpxl.so: $(BUILD)/$(SONAME)
-	ln -sf $(SONAME) $@
+	@ln -sf $(SONAME) $@
 
 # The runtime alone, with the portable products: what `pxlc build` ships. It travels inside libpxl (runtime_archive).
 RT_OBJ := $(filter-out %/onednn.o $(BUILD)/o/runtime/formats/%,$(filter $(BUILD)/o/runtime/%,$(LIB_OBJ)))
 $(BUILD)/libpxlrt.a: $(RT_OBJ)
 	@rm -f $@
-	$(LD) -r --defsym k_matmul_onednn=k_matmul_portable -o $(BUILD)/o/pxlrt.o.tmp $(RT_OBJ)
-	objcopy -g --wildcard --keep-global-symbol='rt_*' --keep-global-symbol='dtype_*' $(BUILD)/o/pxlrt.o.tmp $(BUILD)/o/pxlrt.o
+	$(call say,ld $@) $(LD) -r --defsym k_matmul_onednn=k_matmul_portable -o $(BUILD)/o/pxlrt.o.tmp $(RT_OBJ)
+	@objcopy -g --wildcard --keep-global-symbol='rt_*' --keep-global-symbol='dtype_*' $(BUILD)/o/pxlrt.o.tmp $(BUILD)/o/pxlrt.o
 	@rm $(BUILD)/o/pxlrt.o.tmp
-	ar rcs $@ $(BUILD)/o/pxlrt.o
+	@ar rcs $@ $(BUILD)/o/pxlrt.o
 $(BUILD)/o/archive.o: $(BUILD)/libpxlrt.a
-	printf '.section .rodata\n.globl runtime_archive, runtime_archive_end\nruntime_archive: .incbin "$<"\nruntime_archive_end: .byte 0\n.section .note.GNU-stack,"",@progbits\n' \
+	@printf '.section .rodata\n.globl runtime_archive, runtime_archive_end\nruntime_archive: .incbin "$<"\nruntime_archive_end: .byte 0\n.section .note.GNU-stack,"",@progbits\n' \
 		| $(CC) -c -x assembler -o $@ -
 
 # A copy of libtcc that cannot exit, and keeps its hands off the host's memory and variables: see jit_tcc.c.
-LIBTCC ?= $(shell $(CC) -print-file-name=libtcc.a)
+LIBTCC ?= $(shell $(CC) -print-file-name=libtcc.a 2>/dev/null)
 TCC_REDIRECT := malloc=jit_tcc_malloc calloc=jit_tcc_calloc realloc=jit_tcc_realloc free=jit_tcc_release \
                 exit=jit_tcc_exit abort=jit_tcc_abort mprotect=jit_tcc_mprotect \
                 sem_init=jit_tcc_sem_init sem_wait=jit_tcc_sem_wait sem_post=jit_tcc_sem_post \
                 stdout=jit_tcc_stdout stderr=jit_tcc_stderr environ=jit_tcc_environ
 $(BUILD)/o/tcc.o: $(LIBTCC)
 	@mkdir -p $(@D)
-	$(LD) -r --whole-archive $< -o $@.tmp
-	objcopy $(TCC_REDIRECT:%=--redefine-sym %) --rename-section .bss=tcc_bss $@.tmp $@ && rm $@.tmp
+	$(call say,ld $@) $(LD) -r --whole-archive $< -o $@.tmp
+	@objcopy $(TCC_REDIRECT:%=--redefine-sym %) --rename-section .bss=tcc_bss $@.tmp $@ && rm $@.tmp
 
 $(BUILD)/pxlc: $(CLI_OBJ) $(BUILD)/libpxl.a
-	$(CC) $(LDSAN) -rdynamic -o $@ $(CLI_OBJ) $(BUILD)/libpxl.a $(LIBS)
+	$(call say,ld $@) $(CC) $(LDSAN) -rdynamic -o $@ $(CLI_OBJ) $(BUILD)/libpxl.a $(LIBS)
 
 $(BUILD)/o/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(KFLAGS) -c -o $@ $<
+	$(call say,cc $<) $(CC) $(ALLCFLAGS) $(KFLAGS) -c -o $@ $<
 $(BUILD)/o/gen/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) -Wno-unused-function -c -o $@ $<
+	$(call say,cc $<) $(CC) $(ALLCFLAGS) -Wno-unused-function -c -o $@ $<
 $(LIB_SRC:%.c=$(BUILD)/o/%.o): | $(GEN_SRC)        # for the generated headers
 $(BUILD)/o/runtime/kernels/%.o: KFLAGS := $(if $(SAN),,-O3) -fno-math-errno -fno-trapping-math
 $(BUILD)/o/runtime/rng.o $(BUILD)/o/runtime/formats/digits.o: KFLAGS := $(if $(SAN),,-O3) -fno-math-errno -fno-trapping-math
 
 $(BUILD)/gen/lang/grammar.c: lang/grammar.y
 	@mkdir -p $(@D)
-	bison -Werror -o $@ --header=$(@:.c=.h) $<
+	$(call say,bison $<) bison -Werror -o $@ --header=$(@:.c=.h) $<
 $(BUILD)/gen/lang/grammar.h: $(BUILD)/gen/lang/grammar.c ;
 $(BUILD)/gen/lang/lexer.c: lang/lexer.l $(BUILD)/gen/lang/grammar.c
 	@mkdir -p $(@D)
-	flex -o $@ --header-file=$(@:.c=.h) $<
+	$(call say,flex $<) flex -o $@ --header-file=$(@:.c=.h) $<
 
 # texts that travel in the binary: the standard library, and the header emitted C includes
 EMBEDDED := $(sort $(wildcard lang/std/*.pxl)) runtime/pxlrt.h runtime/runtime.h runtime/base.h runtime/dtype.def
 $(BUILD)/gen/embed.c: tools/embed.sh $(EMBEDDED)
 	@mkdir -p $(@D)
-	sh tools/embed.sh $(EMBEDDED) > $@.tmp && mv $@.tmp $@
+	$(call say,embed $@) sh tools/embed.sh $(EMBEDDED) > $@.tmp && mv $@.tmp $@
 
 # Only pxl.h is public. DESTDIR is where packagers stage; PREFIX is what the installed files believe in.
 VERSION = $(shell sed -n 's/^.define PXL_VERSION_[MP][AI][A-Z]* *\([0-9]*\)$$/\1/p' compiler/api/pxl.h | paste -sd.)

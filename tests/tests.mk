@@ -5,7 +5,7 @@ TEST_BIN  := $(TEST_SRC:tests/%.c=$(BUILD)/t/%)
 
 $(BUILD)/t/%: tests/%.c tests/check.h $(BUILD)/libpxl-internal.a
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
+	$(call say,cc $<) $(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
 
 # fuzz targets: in `make test` each runs over its corpus; `make fuzz` builds build/fuzz/bin/NAME, to be run with a corpus
 # directory and libFuzzer's options
@@ -13,7 +13,7 @@ FUZZ_TARGET := $(patsubst tests/fuzz/%.c,%,$(filter-out tests/fuzz/replay.c,$(wi
 TEST_BIN    += $(FUZZ_TARGET:%=$(BUILD)/t/fuzz/%)
 $(BUILD)/t/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(BUILD)/libpxl-internal.a
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< tests/fuzz/replay.c $(BUILD)/libpxl-internal.a $(LIBS)
+	$(call say,cc $<) $(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< tests/fuzz/replay.c $(BUILD)/libpxl-internal.a $(LIBS)
 fuzz:
 	$(MAKE) FUZZ=1 $(FUZZ_TARGET:%=build/fuzz/bin/%)
 ifeq ($(FUZZ),1)
@@ -23,7 +23,7 @@ $(BUILD)/o/runtime/kernels/%.o: ALLCFLAGS := $(filter-out -fsanitize=%,$(ALLCFLA
 endif
 $(BUILD)/bin/%: tests/fuzz/%.c $(BUILD)/libpxl-internal.a
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) -fsanitize=fuzzer -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
+	$(call say,cc $<) $(CC) $(ALLCFLAGS) -fsanitize=fuzzer -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
 
 test: all $(TEST_BIN)
 	@BUILD=$(BUILD) sh tests/run
@@ -43,4 +43,4 @@ bench: all
 # programs that measure: built on demand (make build/b/kernels), never run as tests
 $(BUILD)/b/%: tests/bench/%.c $(BUILD)/libpxl-internal.a
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
+	$(call say,cc $<) $(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
