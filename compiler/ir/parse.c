@@ -410,6 +410,7 @@ static void scan_grouping(Parse *p)
 	Ir *ir = p->ir;
 	Grouping *g = NEW(s->mem, Grouping);
 	int i = (int)scan_int(s, 0, ir->groupings.n);
+	g->stride = g->size = g->count = 1;      /* unless the line says otherwise */
 	if (scan_accept_word(s, "stride")) g->stride = (int)scan_int(s, 1, INT_MAX);
 	if (scan_accept_word(s, "size")) g->size = (int)scan_int(s, 1, INT_MAX);
 	if (scan_accept_word(s, "count")) g->count = (int)scan_int(s, 1, INT_MAX);
