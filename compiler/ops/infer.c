@@ -127,7 +127,8 @@ static int check_constant(Infer *in)
 	int writes = in->op->inplace && in->def->inplace == MODIFIES;
 	for (int i = 0; i < in->op->in.n; i++) {
 		const Tensor *t = in->op->in.at[i];
-		if (!t || !((i == 0 && writes) || (in->def->writes >> i & 1)) || storage_root(in->op->in.at[i])->kind != T_CONSTANT) continue;
+		int written = (i == 0 && writes) || (i < 32 && (in->def->writes >> i & 1));
+		if (!t || !written || storage_root(in->op->in.at[i])->kind != T_CONSTANT) continue;
 		infer_error(in, E0322, "`%s%s` writes a constant", in->def->name, writes ? "_" : "");
 		return 0;
 	}
