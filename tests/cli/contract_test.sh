@@ -105,4 +105,5 @@ expect 2 "$PXLC" ops matmull
 has 'did you mean `matmul`' err
 expect 0 "$PXLC" explain E0101
 expect 2 "$PXLC" explain E9999
+expect 0 "$PXLC" fmt --check examples/*.pxl lang/std/*.pxl
 done_here
