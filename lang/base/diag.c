@@ -1,7 +1,7 @@
 /* diag.c — collecting diagnostics.  What is printed of them is in render.c.
  *
- * Beyond the limit a diagnostic is counted but not kept: its builder writes into `spare`, so that
- * callers need not care. */
+ * Beyond the limit, or when the same is told of the same place (a loop makes one mistake many times), a
+ * diagnostic is counted but not kept: its builder writes into `spare`, so that callers need not care. */
 #include "lang/base/diag.h"
 
 #include <stdlib.h>
@@ -28,12 +28,23 @@ int diag_find(const char *code)
 
 static int kept(const Diags *ds, const Diag *d) { return d != &ds->spare; }
 
+static int to_keep(const Diags *ds, DiagCode code, DiagLevel level, Span at)
+{
+	int n = 0;
+	for (int i = 0; i < ds->at.n; i++) {
+		const Diag *d = ds->at.at[i];
+		if (d->code == code && at.hi > at.lo && d->at.src == at.src && d->at.lo == at.lo && d->at.hi == at.hi) return 0;
+		n += d->level == level;
+	}
+	return n < (ds->max_errors ? ds->max_errors : 20);
+}
+
 Diag *diag(Diags *ds, DiagCode code, Span at, const char *fmt, ...)
 {
 	DiagLevel level = diag_table[code].code[0] == 'W' ? D_WARNING : D_ERROR;
-	int count = level == D_ERROR ? ++ds->errors : ++ds->warnings;
 	Diag *d = &ds->spare;
-	if (count <= (ds->max_errors ? ds->max_errors : 20)) {
+	*(level == D_ERROR ? &ds->errors : &ds->warnings) += 1;
+	if (to_keep(ds, code, level, at)) {
 		d = NEW(ds->mem, Diag);
 		vec_push(ds->mem, &ds->at, d);
 	}
