@@ -194,9 +194,12 @@ static void own_outputs(Graph *g)
 
 int pass_lower(PassCx *cx)
 {
+	char *effects = graph_effects(cx->ir, cx->mem);
+
 	for (int k = 0; k < cx->ir->graphs.n; k++) {
 		Graph *g = cx->ir->graphs.at[k];
 		lower_ops(cx, g);
+		if (cx->level > 0) remove_dead(cx, g, effects);      /* what only the old forms read, such as room for host_load */
 		settle_views(g);
 	}
 	for (int k = 0; k < cx->ir->graphs.n; k++) {
