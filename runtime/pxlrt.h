@@ -78,6 +78,24 @@ struct pxlrt_copy { int size /* bytes per element */, rank; long dim[PXLRT_MAXRA
 /* x seen as [outer, n, inner], working along n */
 struct pxlrt_axis { int dtype; long outer, n, inner; };
 
+/* windows over n images of `groups` times c (x side) or m (y side) channels: position i of y and tap k meet
+ * position i·stride + k·dilation - pad of x, which may lie outside.  x[images, groups·c, x…], y[images, groups·m, y…] */
+enum { PXLRT_MAXSPACE = PXLRT_MAXRANK - 2 };
+struct pxlrt_window {
+	int xtype, ytype, rank;
+	long images, groups, c, m;
+	long x[PXLRT_MAXSPACE], y[PXLRT_MAXSPACE], k[PXLRT_MAXSPACE], stride[PXLRT_MAXSPACE], pad[PXLRT_MAXSPACE], dilation[PXLRT_MAXSPACE];
+};
+
+/* one axis of `size` samples made from axis.n: where each comes from, and from how many */
+enum { PXLRT_NEAREST, PXLRT_LINEAR, PXLRT_CUBIC };
+enum { PXLRT_PREFER_FLOOR, PXLRT_PREFER_CEIL, PXLRT_FLOOR, PXLRT_CEIL };
+enum { PXLRT_HALF_PIXEL, PXLRT_PYTORCH_HALF_PIXEL, PXLRT_ALIGN_CORNERS, PXLRT_ASYMMETRIC };
+struct pxlrt_resize { struct pxlrt_axis axis; int mode, nearest, coord; long size; double factor; };
+
+/* r regions of n images [c, h, w], to grids of ph × pw bins; ratio samples per bin and axis, 0: as many as it takes */
+struct pxlrt_roi { int dtype, index_dtype; long n, c, h, w, r, ph, pw, ratio; double scale; };
+
 /* classification losses: probs or logits [rows, classes], labels [rows] of an integer type */
 enum { PXLRT_MEAN_LOSS, PXLRT_SUM_LOSS, PXLRT_NO_REDUCTION };
 struct pxlrt_nll { int dtype, label_dtype, reduction, has_ignore, log_prob; long rows, classes; long long ignore; double eps, eps_grad; };
@@ -118,6 +136,21 @@ struct pxlrt {
 	 * Out of range: zeros when zero_oor, else a fault.  scatter_add is its transpose (y must be zeroed). */
 	int (*gather)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int idx_dtype, long count, int zero_oor, const void *x, const void *idx, void *y);
 	int (*scatter_add)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int idx_dtype, long count, const void *g, const void *idx, void *y);
+
+	/* convolutions; w[groups·m, c, k…] and what is summed up are of class f32 (f64 for f64).  conv: y from x and w.
+	 * conv_data: x from y and w as conv_turn lays it out.  conv_weight: `parts` sums over parts of the images, to be added */
+	int (*conv)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *x, const void *w, void *y);
+	int (*conv_turn)(struct pxlrt_lane *ln, const struct pxlrt_window *d, int wtype, const void *w, void *turned);
+	int (*conv_data)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *y, const void *turned, void *x);
+	int (*conv_weight)(struct pxlrt_lane *ln, const struct pxlrt_window *d, long parts, const void *x, const void *y, void *w);
+	/* pooling, f32 and f64, groups = c = channels, m = 1; back: the gradient of x from that of y (max: and x and y) */
+	int (*pool)(struct pxlrt_lane *ln, const struct pxlrt_window *d, int largest, const void *x, void *y);
+	int (*average_back)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *dy, void *dx);
+	int (*max_back)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *x, const void *y, const void *dy, void *dx);
+
+	int (*resize)(struct pxlrt_lane *ln, const struct pxlrt_resize *d, int back, const void *x, void *y);       /* back: the transpose */
+	/* x: the images, or (back) the gradient of the grids; y the other */
+	int (*roi)(struct pxlrt_lane *ln, const struct pxlrt_roi *d, int back, const void *x, const void *rois, const void *index, void *y);
 
 	int (*nll)(struct pxlrt_lane *ln, const struct pxlrt_nll *d, const void *probs, const void *labels, void *loss);
 	int (*nll_grad)(struct pxlrt_lane *ln, const struct pxlrt_nll *d, const void *probs, const void *labels, const void *g, void *dprobs);

@@ -336,9 +336,106 @@ static void G(direct_t)(long kn, const void *a, long lda, const void *b, long ld
 		G(dot_rows)(kn, (const GT *)a + i * lda, lda, b, ldb, (GT *)c + i * ldc, ldc, (int)min_l(TILE_ROWS, m - i), n, (GT)alpha, (GT)beta);
 }
 
+/* --- windows: rows of b lie anywhere ---------------------------------------------------------------------------------- */
+
+/* c[M, NV·VL] (+)= Σ_k a[i, k] b[off[k] + j] */
+VM void G(tap_tile)(const int M, const int NV, long kn, const GT *a, long lda, const GT *b, const long *off, GT *c, long ldc, int add)
+{
+	VT acc[TILE_ROWS][8];
+	UNROLL for (int i = 0; i < M; i++)
+		UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (VT){ 0 };
+	for (long k = 0; k < kn; k++, a++) {
+		VT row[8];
+		const GT *p = b + off[k];
+		UNROLL for (int j = 0; j < NV; j++) row[j] = *(const VU *)(p + j * VL);
+		UNROLL for (int i = 0; i < M; i++) {
+			VT x = a[i * lda] - (VT){ 0 };
+			UNROLL for (int j = 0; j < NV; j++) acc[i][j] = GFMA(x, row[j], acc[i][j]);
+		}
+	}
+	UNROLL for (int i = 0; i < M; i++)
+		UNROLL for (int j = 0; j < NV; j++) {
+			VU *p = (VU *)(c + i * ldc + j * VL);
+			*p = add ? (VT)*p + acc[i][j] : acc[i][j];
+		}
+}
+
+#define TAP_STRIP(M, NV) if (nv >= NV) { G(tap_tile)(M, NV, kn, a, lda, b, off, c, ldc, add); return NV; }
+#define TAP_CASE(M, W4, W3, W2) case M: TAP_STRIP(M, W4) TAP_STRIP(M, W3) TAP_STRIP(M, W2) TAP_STRIP(M, 1) break;
+
+/* one tile of at most nv vectors: how many it took; the fewer rows, the wider */
+static int G(tap_rows)(long m, long nv, long kn, const GT *a, long lda, const GT *b, const long *off, GT *c, long ldc, int add)
+{
+	switch (m) {
+	TAP_CASE(1, 8, 4, 2) TAP_CASE(2, (VEC_BYTES == 64 ? 8 : 4), 4, 2) TAP_CASE(3, (VEC_BYTES == 64 ? 6 : TILE_VECS), 3, 2)
+	TAP_CASE(4, (VEC_BYTES == 64 ? 6 : TILE_VECS), TILE_VECS, 2)
+#if VEC_BYTES == 64
+	TAP_CASE(5, 4, 3, 2) TAP_CASE(6, 4, 3, 2) TAP_CASE(7, 3, 3, 2) TAP_CASE(8, 3, 3, 2)
+#endif
+	}
+	return 1;
+}
+
+/* strips of columns, as wide as the whole row blocks want them; their part of b stays in the first cache */
+static void G(taps)(long kn, const void *pa, long lda, const void *pb, const long *off, void *pc, long ldc, long m, long n, int add)
+{
+	const GT *a = pa, *b = pb;
+	GT *c = pc;
+	long nv = (n + VL - 1) / VL, wide = m >= TILE_ROWS ? TILE_VECS : 8;
+	for (long j = 0; j < nv; j += wide)
+		for (long i = 0; i < m; i += TILE_ROWS)
+			for (long at = j, end = min_l(j + wide, nv); at < end;)
+				at += G(tap_rows)(min_l(TILE_ROWS, m - i), end - at, kn, a + i * lda, lda, b + at * VL, off, c + i * ldc + at * VL, ldc, add);
+}
+
+/* c[M, R] += dot products of rows of g with rows of b */
+VM void G(tap_dots)(const int M, const int R, long count, const GT *g, long ldg, const GT *b, const long *off, GT *c, long ldc)
+{
+	VT acc[TILE_ROWS][8];
+	UNROLL for (int i = 0; i < M; i++)
+		UNROLL for (int r = 0; r < R; r++) acc[i][r] = (VT){ 0 };
+	for (long p = 0; p < count; p += VL) {
+		VT y[8];
+		UNROLL for (int r = 0; r < R; r++) y[r] = *(const VU *)(b + off[r] + p);
+		UNROLL for (int i = 0; i < M; i++) {
+			VT x = *(const VU *)(g + i * ldg + p);
+			UNROLL for (int r = 0; r < R; r++) acc[i][r] = GFMA(x, y[r], acc[i][r]);
+		}
+	}
+	UNROLL for (int at = 0; at < M * R; at += VL) {
+		VT x[VEC_BYTES / sizeof(GT)];
+		_Alignas(64) GT sum[VEC_BYTES / sizeof(GT)];
+		UNROLL for (int v = 0; v < VL; v++) x[v] = at + v < M * R ? acc[(at + v) / R][(at + v) % R] : (VT){ 0 };
+		*(VT *)sum = G(sums)(x);
+		for (int v = 0; v < VL && at + v < M * R; v++) c[(at + v) / R * ldc + (at + v) % R] += sum[v];
+	}
+}
+
+#define TAP_DOTS(M, R) case M: \
+	for (; r + R <= n; r += R) G(tap_dots)(M, R, count, g, ldg, b, off + r, c + r, ldc); \
+	for (; r < n; r++) G(tap_dots)(M, 1, count, g, ldg, b, off + r, c + r, ldc); \
+	break;
+
+static void G(tap_dot_rows)(long m, long count, const GT *g, long ldg, const GT *b, const long *off, GT *c, long ldc, long n)
+{
+	long r = 0;
+	switch (m) {
+	TAP_DOTS(1, 8) TAP_DOTS(2, 4) TAP_DOTS(3, (VEC_BYTES == 64 ? 4 : 3)) TAP_DOTS(4, (VEC_BYTES == 64 ? 4 : 2))
+#if VEC_BYTES == 64
+	TAP_DOTS(5, 4) TAP_DOTS(6, 4) TAP_DOTS(7, 3) TAP_DOTS(8, 3)
+#endif
+	}
+}
+
+static void G(taps_back)(long count, const void *g, long ldg, const void *b, const long *off, void *c, long ldc, long m, long n)
+{
+	for (long i = 0; i < m; i += TILE_ROWS)
+		G(tap_dot_rows)(min_l(TILE_ROWS, m - i), count, (const GT *)g + i * ldg, ldg, b, off, (GT *)c + i * ldc, ldc, n);
+}
+
 static const GemmIsa G(gemm_isa) = {
 	.rows = TILE_ROWS, .cols = TILE_VECS * (VEC_BYTES / (int)sizeof(GT)), .lanes = VEC_BYTES / (int)sizeof(GT),
 	.block = G(block), .pack = G(pack), .pack_f16 = G(pack_f16), .pack_bf16 = G(pack_bf16),
-	.direct = G(direct), .direct_t = G(direct_t),
+	.direct = G(direct), .direct_t = G(direct_t), .taps = G(taps), .taps_back = G(taps_back),
 };
 #endif

@@ -21,6 +21,10 @@ typedef struct GemmIsa {
 	/* a row-major, b where it stands: row-major (n a multiple of lanes), or transposed */
 	void (*direct)(long k, const void *a, long lda, const void *b, long ldb, void *c, long ldc, long m, long n, double alpha, double beta);
 	void (*direct_t)(long k, const void *a, long lda, const void *b, long ldb, void *c, long ldc, long m, long n, double alpha, double beta);
+	/* windows (conv.h): row k of b stands at b + off[k]; c += a b, or c = a b.  n is rounded up to whole vectors, in b and in c */
+	void (*taps)(long k, const void *a, long lda, const void *b, const long *off, void *c, long ldc, long m, long n, int add);
+	/* c[i, r] += Σ_p g[i, p] b[off[r] + p], p < count, a multiple of lanes */
+	void (*taps_back)(long count, const void *g, long ldg, const void *b, const long *off, void *c, long ldc, long m, long n);
 } GemmIsa;
 
 /* one product of a batch: d with this item's operands */

@@ -334,6 +334,8 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.each = k_each, .matmul = product, .reduce = k_reduce, .copy = k_copy, .argmax = k_argmax, \
 		.softmax = k_softmax, .softmax_grad = k_softmax_grad, .cumsum = k_cumsum, \
 		.gather = k_gather, .scatter_add = k_scatter_add, \
+		.conv = k_conv, .conv_turn = k_conv_turn, .conv_data = k_conv_data, .conv_weight = k_conv_weight, \
+		.pool = k_pool, .average_back = k_average_back, .max_back = k_max_back, .resize = k_resize, .roi = k_roi, \
 		.nll = k_nll, .nll_grad = k_nll_grad, .softmax_nll = k_softmax_nll, \
 		.random_normal = k_random_normal, .random_uniform = k_random_uniform, .dropout_mask = k_dropout_mask, \
 		.split_seed = k_split_seed, \

@@ -690,7 +690,7 @@ static void covered(void)
 	static const OpCode elsewhere[] = { OP_call, OP_repeat, OP_conditional, OP_fused, OP_host_load, OP_host_store, OP_random_normal, OP_random_uniform,
 	                                    OP_dropout, OP_shaped_dropout, OP_split_random_seed, OP_create_random_seed, OP_dropout_mask };
 	for (int id = 0; id < OP_COUNT; id++) {
-		int found = 0, inplace;
+		int found = !strcmp(op_table[id]->family, "window"), inplace;      /* window_test.c */
 		for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) found |= def_by_name(cases[i].op, &inplace)->id == (OpCode)id;
 		for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) found |= elsewhere[i] == (OpCode)id;
 		if (!found) printf("no case for %s\n", op_table[id]->name);

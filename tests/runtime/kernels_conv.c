@@ -1,0 +1,173 @@
+/* kernels_conv.c — convolutions, in both directions and for the weights, against plain C in double: from one to four
+ * spatial axes, groups, strides, dilations and uneven padding, every type, images folded together and images cut into
+ * boxes; bits do not depend on the number of threads. */
+#include "tests/runtime/kernels.h"
+
+typedef struct Case { DType t; struct pxlrt_window d; } Case;
+typedef struct Ref { double *y, *x, *w; } Ref;
+
+static long volume(const long *dim, int n)
+{
+	long v = 1;
+	for (int i = 0; i < n; i++) v *= dim[i];
+	return v;
+}
+
+/* every meeting of a place of y, a tap, and the place of x they share adds to all three results */
+static void meet(const Case *c, const void *x, const void *w, const void *g, Ref *r)
+{
+	const struct pxlrt_window *d = &c->d;
+	long nx = volume(d->x, d->rank), ny = volume(d->y, d->rank), nk = volume(d->k, d->rank);
+	DType wt = c->t == DT_F64 ? DT_F64 : DT_F32;
+	for (long o = 0; o < ny; o++)
+		for (long k = 0; k < nk; k++) {
+			long p = 0, scale = 1, ro = o, rk = k, in = 1;
+			for (int i = d->rank - 1; i >= 0; i--) {
+				long at = ro % d->y[i] * d->stride[i] + rk % d->k[i] * d->dilation[i] - d->pad[i];
+				in = in && at >= 0 && at < d->x[i];
+				p += at * scale;
+				scale *= d->x[i], ro /= d->y[i], rk /= d->k[i];
+			}
+			if (!in) continue;
+			for (long n = 0; n < d->images; n++)
+				for (long q = 0; q < d->groups; q++)
+					for (long m = 0; m < d->m; m++)
+						for (long ch = 0; ch < d->c; ch++) {
+							long ix = ((n * d->groups + q) * d->c + ch) * nx + p, iy = ((n * d->groups + q) * d->m + m) * ny + o;
+							long iw = ((q * d->m + m) * d->c + ch) * nk + k;
+							double a = rt_get(c->t, x, (size_t)ix), b = rt_get(wt, w, (size_t)iw), e = rt_get(c->t, g, (size_t)iy);
+							r->y[iy] += a * b;
+							r->x[ix] += e * b;
+							r->w[iw] += a * e;
+						}
+		}
+}
+
+static int same(const char *what, const Case *c, int table, DType t, const void *got, const double *want, long n, double terms)
+{
+	double tol = (c->t == DT_F64 ? 1e-15 : 2e-7) * (terms + 8) + 3 * eps_of(t);
+	for (long i = 0; i < n; i++) {
+		double v = rt_get(t, got, (size_t)i);
+		if (near(v, want[i], tol * (1 + fabs(want[i])))) continue;
+		printf("%s, table %d, %s, x %ldx%ld k %ldx%ld stride %ld images %ld groups %ld c %ld m %ld: [%ld] is %.9g, not %.9g\n", what, table, dtype_info[c->t].name,
+		       c->d.x[0], c->d.x[1], c->d.k[0], c->d.k[1], c->d.stride[0], c->d.images, c->d.groups, c->d.c, c->d.m, i, v, want[i]);
+		return 0;
+	}
+	return 1;
+}
+
+typedef struct Sizes { long x, y, w; } Sizes;
+typedef struct Got { void *y, *x, *w, *turned; } Got;
+enum { PARTS = 3 };
+
+static void run(const Case *c, const struct pxlrt *rt, int threads, const void *x, const void *w, const void *g, Got *o)
+{
+	TestLane t;
+	lane_open(&t, threads, rt);
+	rt->conv(&t.lane.pub, &c->d, x, w, o->y);
+	rt->conv_turn(&t.lane.pub, &c->d, c->t == DT_F64 ? DT_F64 : DT_F32, w, o->turned);
+	rt->conv_data(&t.lane.pub, &c->d, g, o->turned, o->x);
+	rt->conv_weight(&t.lane.pub, &c->d, PARTS, x, g, o->w);
+	lane_close(&t);
+}
+
+static void add_parts(DType t, void *w, long n)
+{
+	for (long i = 0; i < n; i++) {
+		double s = 0;
+		for (long p = 0; p < PARTS; p++) s += rt_get(t, w, (size_t)(p * n + i));
+		rt_set(t, w, (size_t)i, s);
+	}
+}
+
+static void *room(long n, size_t size) { return rt_alloc(NULL, (size_t)(n + 16) * size); }
+
+static Got got_new(const Sizes *s) { return (Got){ room(s->y, 8), room(s->x, 8), room(s->w * PARTS, 8), room(s->w, 8) }; }
+static void got_free(Got *g) { rt_free(NULL, g->y), rt_free(NULL, g->x), rt_free(NULL, g->w), rt_free(NULL, g->turned); }
+
+static void one(const Case *given, const struct pxlrt *const *rts, int nrt, int many_threads)
+{
+	Case c = *given;
+	struct pxlrt_window *d = &c.d;
+	d->xtype = d->ytype = (int)c.t;
+	Sizes s = { d->images * d->groups * d->c * volume(d->x, d->rank), d->images * d->groups * d->m * volume(d->y, d->rank), d->groups * d->m * d->c * volume(d->k, d->rank) };
+	DType wt = c.t == DT_F64 ? DT_F64 : DT_F32;
+	void *x = noise_array(c.t, s.x, 1, 1), *w = noise_array(wt, s.w, 1, 2), *g = noise_array(c.t, s.y, 1, 3);
+	Ref r = { calloc((size_t)s.y + 1, 8), calloc((size_t)s.x + 1, 8), calloc((size_t)s.w + 1, 8) };
+	meet(&c, x, w, g, &r);
+	Got a = got_new(&s), b = got_new(&s);
+	for (int k = 0; k < nrt; k++) {
+		run(&c, rts[k], 1, x, w, g, &a);
+		for (int t = 2; many_threads && t <= 8; t += t == 2 ? 1 : 5) {
+			run(&c, rts[k], t, x, w, g, &b);
+			CHECK("", !memcmp(a.y, b.y, (size_t)s.y * dtype_size(c.t)) && !memcmp(a.x, b.x, (size_t)s.x * dtype_size(c.t)) &&
+			          !memcmp(a.w, b.w, (size_t)(s.w * PARTS) * dtype_size(wt)));
+		}
+		add_parts(wt, a.w, s.w);
+		double taps = (double)volume(d->k, d->rank);
+		CHECK("", same("result", &c, k, c.t, a.y, r.y, s.y, taps * (double)d->c));
+		CHECK("", same("data", &c, k, c.t, a.x, r.x, s.x, taps * (double)d->m));
+		CHECK("", same("weight", &c, k, wt, a.w, r.w, s.w, (double)(d->images * volume(d->y, d->rank))));
+	}
+	got_free(&a), got_free(&b);
+	free(r.y), free(r.x), free(r.w);
+	rt_free(NULL, x), rt_free(NULL, w), rt_free(NULL, g);
+}
+
+static long size_of(long x, long pb, long pe, long k, long s, long d) { return (x + pb + pe - d * (k - 1) - 1) / s + 1; }
+
+/* one rule along every axis, sizes one apart */
+static Case even(DType t, int rank, long images, long groups, long c, long m, long x, long k, long stride, long dilation, long pb, long pe)
+{
+	Case r = { t, { .rank = rank, .images = images, .groups = groups, .c = c, .m = m } };
+	for (int i = 0; i < rank; i++) {
+		r.d.x[i] = x + i, r.d.k[i] = k, r.d.stride[i] = stride, r.d.dilation[i] = dilation, r.d.pad[i] = pb;
+		r.d.y[i] = size_of(x + i, pb, pe, k, stride, dilation);
+	}
+	return r;
+}
+
+static void shapes(const struct pxlrt *const *rts, int nrt)
+{
+	static const DType types[] = { DT_F32, DT_F64, DT_F16, DT_BF16 };
+	/* rank images groups c m x k stride dilation pb pe */
+	static const int s[][11] = {
+		{ 1, 2, 1, 3, 5, 17, 3, 1, 1, 1, 1 }, { 1, 1, 2, 2, 3, 40, 5, 3, 2, 4, 0 }, { 1, 3, 1, 1, 1, 1, 1, 1, 1, 0, 0 },
+		{ 2, 2, 1, 3, 4, 7, 3, 1, 1, 1, 1 }, { 2, 1, 1, 8, 9, 12, 3, 2, 1, 1, 0 }, { 2, 3, 2, 2, 2, 9, 2, 3, 1, 0, 1 },
+		{ 2, 1, 5, 1, 1, 11, 3, 1, 2, 2, 2 }, { 2, 2, 3, 1, 2, 10, 4, 2, 3, 5, 4 }, { 2, 5, 1, 4, 3, 5, 5, 1, 1, 0, 0 },
+		{ 2, 40, 1, 3, 10, 3, 3, 1, 1, 1, 1 }, { 2, 1, 1, 2, 17, 6, 1, 1, 1, 0, 0 }, { 2, 2, 1, 3, 3, 8, 1, 3, 1, 0, 0 },
+		{ 2, 1, 1, 1, 2, 6, 3, 4, 2, 3, 3 }, { 3, 1, 1, 2, 3, 5, 3, 1, 1, 1, 1 }, { 3, 2, 2, 1, 2, 6, 2, 2, 2, 1, 1 },
+		{ 3, 9, 1, 2, 2, 3, 3, 2, 1, 1, 0 }, { 4, 1, 1, 2, 2, 4, 2, 2, 1, 0, 1 }, { 2, 1, 1, 1, 1, 4, 3, 1, 1, 6, 6 },
+		{ 2, 2, 1, 2, 2, 5, 3, 6, 4, 5, 5 }, { 2, 7, 1, 5, 1, 8, 7, 1, 1, 3, 3 }, { 1, 70, 1, 3, 9, 20, 3, 2, 1, 1, 1 },
+	};
+	for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
+		const int *v = s[i];
+		for (int t = 0; t < (i % 3 ? 2 : 4); t++) {
+			Case c = even(types[t], v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10]);
+			one(&c, rts, nrt, 0);
+		}
+	}
+}
+
+/* large enough to be cut: into boxes, blocks of rows, blocks of channels; and windows wider than scratch */
+static void large(const struct pxlrt *const *rts, int nrt)
+{
+	Case c[] = {
+		even(DT_F32, 2, 1, 1, 2, 3, 190, 3, 1, 1, 1, 1), even(DT_F32, 2, 2, 1, 40, 70, 13, 3, 1, 1, 1, 1), even(DT_F32, 2, 1, 1, 3, 600, 6, 3, 1, 1, 1, 1),
+		even(DT_F32, 2, 1, 1, 300, 5, 9, 3, 2, 1, 1, 1), even(DT_F64, 3, 1, 1, 3, 9, 24, 3, 1, 1, 1, 1), even(DT_F32, 1, 2, 1, 2, 3, 30000, 5, 2, 1, 2, 2),
+		even(DT_F16, 2, 3, 1, 16, 24, 20, 3, 2, 1, 1, 1), even(DT_F32, 2, 1, 24, 1, 1, 40, 3, 1, 1, 1, 1), even(DT_F32, 2, 12, 1, 6, 16, 14, 5, 1, 1, 0, 0),
+		even(DT_F32, 2, 1, 1, 2, 2, 150, 2, 1, 140, 0, 0), even(DT_F32, 1, 1, 1, 1, 1, 450000, 2, 1, 440000, 0, 0), even(DT_F32, 1, 1, 1, 1, 1, 450300, 2, 1, 450000, 0, 0),
+		even(DT_F32, 1, 1, 1, 1, 1, 17100, 17000, 1, 1, 0, 0), even(DT_F64, 1, 1, 1, 1, 1, 20000, 400, 50, 1, 0, 0),
+	};
+	for (size_t i = 0; i < sizeof c / sizeof *c; i++) one(&c[i], rts, nrt, 1);
+}
+
+int main(void)
+{
+	const struct pxlrt *all[8], *rts[8];
+	int n = all_tables(all) / 2;                 /* both providers share these */
+	for (int i = 0; i < n; i++) rts[i] = all[i];
+	shapes(rts, n);
+	large(rts + n - 1, 1);
+	return check_done();
+}
