@@ -61,6 +61,7 @@ typedef struct RtOptions {
 	uint64_t seed;
 	int threads;                         /* 0: all processors */
 	int portable;                        /* kernels without oneDNN */
+	int detached;                        /* weights stay with the host until rt_session_attach */
 	RtAlloc alloc;
 	void (*print)(void *user, const char *text, size_t len);   /* print_tensor's output; NULL drops it */
 	void *print_user;
@@ -68,7 +69,7 @@ typedef struct RtOptions {
 
 typedef struct RtSession RtSession;
 
-/* The program must outlive the session.  New sessions are attached: variables initialised, H in sync. */
+/* The program must outlive the session.  New sessions are attached (unless asked otherwise): variables initialised, H in sync. */
 int  rt_session_new(const RtProgram *p, const RtOptions *o, RtSession **out, RtErr *e);
 void rt_session_free(RtSession *s);
 int  rt_session_threads(const RtSession *s);

@@ -152,9 +152,8 @@ static int session_fill(RtSession *s, RtErr *e)
 		const RtVar *v = &s->p->vars[i];
 		rt_init_fill(&v->init, s->o.seed, v->dtype, s->host + v->offset, v->nelem);
 	}
-	send_all(s);
-	s->attached = s->synced = 1;
-	return RT_OK;
+	s->synced = 1;
+	return s->o.detached ? RT_OK : rt_session_attach(s, e);
 }
 
 int rt_session_new(const RtProgram *p, const RtOptions *o, RtSession **out, RtErr *e)

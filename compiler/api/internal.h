@@ -67,6 +67,8 @@ struct pxl_session {
 	void **bound;                /* per stream: the caller's array, or NULL */
 	RtBind *binds;               /* scratch of pxl_run */
 };
+/* session.c: remembers why, gives st */
+pxl_status session_fail(pxl_session *s, pxl_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* memory of the context's hook, zeroed; NULL: none */
 void *cx_alloc(pxl_ctx *cx, size_t size);

@@ -184,12 +184,15 @@ PXL_API PXL_MUST pxl_status pxl_emit(pxl_program *p, const char *stage, const ch
 PXL_API PXL_MUST pxl_status pxl_ship(pxl_program *p, const char *dir);
 
 /* --- sessions ------------------------------------------------------------------------------------------------ */
+typedef struct pxl_array { pxl_dtype dtype; int rank; int64_t dim[PXL_MAX_RANK]; size_t nelem, bytes; void *data; } pxl_array;
+
 typedef struct pxl_session_options {
 	size_t size;
 	int threads;                               /* 0: one per processor */
 	int portable;                              /* no oneDNN: kernels of our own alone */
+	int detached;                              /* attach it yourself: until then no weights move and nothing runs */
 } pxl_session_options;
-#define PXL_SESSION_OPTIONS_INIT { sizeof(pxl_session_options), 0, 0 }
+#define PXL_SESSION_OPTIONS_INIT { sizeof(pxl_session_options), 0, 0, 0 }
 
 PXL_API PXL_MUST pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_session **out);
 PXL_API void pxl_session_free(pxl_session *s);
@@ -200,8 +203,12 @@ PXL_API const char *pxl_session_errmsg(const pxl_session *s);
 /* Copy data in (inputs, variables) or out (outputs, variables); bytes must be the array's. */
 PXL_API PXL_MUST pxl_status pxl_write(pxl_session *s, int index, const void *data, size_t bytes);
 PXL_API PXL_MUST pxl_status pxl_read(pxl_session *s, int index, void *out, size_t bytes);
-/* Use the caller's array itself for a stream, without copies, in every run until bound anew (NULL: back to the session's own). */
+/* Use the caller's array itself for a stream, without copies, in every run until bound anew (NULL: back to the session's
+ * own). An input of several transfers may have more of them than a run takes. */
 PXL_API PXL_MUST pxl_status pxl_bind(pxl_session *s, int index, void *data, size_t bytes);
+/* The same as pxl_write for an array as the host has it: dimensions of 1 do not count, a stream of several transfers may get
+ * more of them than a run takes, and 64-bit numbers are narrowed (an integer that does not fit is EINVAL). */
+PXL_API PXL_MUST pxl_status pxl_write_array(pxl_session *s, int index, const pxl_array *a);
 PXL_API PXL_MUST pxl_status pxl_run(pxl_session *s, size_t times);
 PXL_API uint64_t pxl_runs(const pxl_session *s);
 
@@ -212,7 +219,7 @@ PXL_API PXL_MUST pxl_status pxl_save(pxl_session *s, const char *path);
 /* copy every variable of the same name, dtype and shape; *out: how many */
 PXL_API PXL_MUST pxl_status pxl_copy_variables(pxl_session *to, pxl_session *from, size_t *out);
 
-/* When weights move (PopXL's rules): sessions start attached. */
+/* When weights move (PopXL's rules): sessions start attached, unless made detached. */
 PXL_API PXL_MUST pxl_status pxl_attach(pxl_session *s);
 PXL_API PXL_MUST pxl_status pxl_detach(pxl_session *s, int weights_to_host);
 PXL_API int      pxl_is_attached(const pxl_session *s);
@@ -261,7 +268,6 @@ typedef struct pxl_result {
 PXL_API PXL_MUST pxl_status pxl_task_run(pxl_model *m, const pxl_task_options *opt, const pxl_result **out);
 
 /* --- arrays in files -------------------------------------------------------------------------------------------- */
-typedef struct pxl_array { pxl_dtype dtype; int rank; int64_t dim[PXL_MAX_RANK]; size_t nelem, bytes; void *data; } pxl_array;
 PXL_API PXL_MUST pxl_status pxl_npy_read(pxl_ctx *cx, const char *path, pxl_array *out);     /* free with pxl_array_free */
 PXL_API PXL_MUST pxl_status pxl_npy_write(pxl_ctx *cx, const char *path, pxl_dtype t, int rank, const int64_t *dim, const void *data);
 PXL_API void   pxl_array_free(pxl_ctx *cx, pxl_array *a);

@@ -9,8 +9,7 @@
 
 #include "runtime/formats/formats.h"
 
-static pxl_status fail(pxl_session *s, pxl_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static pxl_status fail(pxl_session *s, pxl_status st, const char *fmt, ...)
+pxl_status session_fail(pxl_session *s, pxl_status st, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -29,7 +28,7 @@ const char *pxl_session_errmsg(const pxl_session *s) { return s && s->err.text[0
 static RtOptions rt_options(const pxl_program *p, const pxl_session_options *o)
 {
 	pxl_ctx *cx = p->m->cx;
-	return (RtOptions){ .seed = p->seed, .threads = o->threads, .portable = o->portable, .alloc = cx_rt_alloc(cx),
+	return (RtOptions){ .seed = p->seed, .threads = o->threads, .portable = o->portable, .detached = o->detached, .alloc = cx_rt_alloc(cx),
 	                    .print = cx->opt.log, .print_user = cx->opt.log_user };
 }
 
@@ -85,15 +84,15 @@ static int is_variable(const pxl_session *s, int index) { return index >= s->p->
 static pxl_status check(pxl_session *s, int index, size_t bytes, const char *verb)
 {
 	pxl_info i;
-	if (!pxl_get_info(s->p, index, &i)) return fail(s, PXL_EINVAL, "cannot %s index %d: the program has %d streams and variables", verb, index, s->p->ninfo);
-	if (bytes != i.bytes) return fail(s, PXL_EINVAL, "cannot %s `%s`: %zu bytes were given, its array has %zu", verb, i.name, bytes, i.bytes);
+	if (!pxl_get_info(s->p, index, &i)) return session_fail(s, PXL_EINVAL, "cannot %s index %d: the program has %d streams and variables", verb, index, s->p->ninfo);
+	if (bytes != i.bytes) return session_fail(s, PXL_EINVAL, "cannot %s `%s`: %zu bytes were given, its array has %zu", verb, i.name, bytes, i.bytes);
 	return PXL_OK;
 }
 
 static void *own_buffer(pxl_session *s, int index)
 {
 	if (!s->own[index]) s->own[index] = cx_alloc(s->p->m->cx, s->p->infos[index].bytes);
-	if (!s->own[index]) fail(s, PXL_ENOMEM, "out of memory for stream `%s`", s->p->infos[index].name);
+	if (!s->own[index]) session_fail(s, PXL_ENOMEM, "out of memory for stream `%s`", s->p->infos[index].name);
 	return s->own[index];
 }
 
@@ -102,7 +101,7 @@ pxl_status pxl_write(pxl_session *s, int index, const void *data, size_t bytes)
 	pxl_status st = check(s, index, bytes, "write");
 	if (st != PXL_OK) return st;
 	if (is_variable(s, index)) return status(rt_session_write(s->rt, index - s->p->rt.nstream, data, bytes, &s->err));
-	if (s->p->infos[index].kind != PXL_INPUT) return fail(s, PXL_EINVAL, "cannot write `%s`: it is an output", s->p->infos[index].name);
+	if (s->p->infos[index].kind != PXL_INPUT) return session_fail(s, PXL_EINVAL, "cannot write `%s`: it is an output", s->p->infos[index].name);
 	if (!own_buffer(s, index)) return PXL_ENOMEM;
 	memcpy(s->own[index], data, bytes);
 	s->bound[index] = NULL;
@@ -115,16 +114,18 @@ pxl_status pxl_read(pxl_session *s, int index, void *out, size_t bytes)
 	if (st != PXL_OK) return st;
 	if (is_variable(s, index)) return status(rt_session_read(s->rt, index - s->p->rt.nstream, out, bytes, &s->err));
 	const void *from = s->bound[index] ? s->bound[index] : s->own[index];
-	if (!from) return fail(s, PXL_EINVAL, "cannot read `%s`: nothing has been written to it yet", s->p->infos[index].name);
+	if (!from) return session_fail(s, PXL_EINVAL, "cannot read `%s`: nothing has been written to it yet", s->p->infos[index].name);
 	memcpy(out, from, bytes);
 	return PXL_OK;
 }
 
 pxl_status pxl_bind(pxl_session *s, int index, void *data, size_t bytes)
 {
-	pxl_status st = check(s, index, data ? bytes : index >= 0 && index < s->p->ninfo ? s->p->infos[index].bytes : 0, "bind");
+	pxl_info i;
+	int known = pxl_get_info(s->p, index, &i), more = known && i.kind == PXL_INPUT && s->p->rt.transfers > 1 && bytes > i.bytes;
+	pxl_status st = check(s, index, known && (!data || more) ? i.bytes : bytes, "bind");
 	if (st != PXL_OK) return st;
-	if (is_variable(s, index)) return fail(s, PXL_EINVAL, "cannot bind `%s`: it is a variable; read and write it instead", s->p->infos[index].name);
+	if (is_variable(s, index)) return session_fail(s, PXL_EINVAL, "cannot bind `%s`: it is a variable; read and write it instead", s->p->infos[index].name);
 	s->bound[index] = data;
 	return PXL_OK;
 }
@@ -137,7 +138,7 @@ static pxl_status gather_binds(pxl_session *s, int *n)
 		const pxl_info *info = &s->p->infos[i];
 		if (!info->used) continue;
 		void *data = s->bound[i] ? s->bound[i] : s->own[i];
-		if (!data && info->kind == PXL_INPUT) return fail(s, PXL_EINVAL, "input `%s` has no data: write or bind it before running", info->name);
+		if (!data && info->kind == PXL_INPUT) return session_fail(s, PXL_EINVAL, "input `%s` has no data: write or bind it before running", info->name);
 		if (!data && !(data = own_buffer(s, i))) return PXL_ENOMEM;
 		s->binds[(*n)++] = (RtBind){ i, data, info->nelem };
 	}
@@ -170,7 +171,7 @@ pxl_status pxl_copy_variables(pxl_session *to, pxl_session *from, size_t *out)
 			const RtVar *x = &a->vars[i], *y = &b->vars[j];
 			if (strcmp(x->name, y->name) || x->dtype != y->dtype || x->rank != y->rank || memcmp(x->dim, y->dim, (size_t)x->rank * sizeof *x->dim)) continue;
 			const void *data = rt_session_view(from->rt, i, &from->err);
-			if (!data) return fail(to, status(from->err.status), "%s", from->err.text);
+			if (!data) return session_fail(to, status(from->err.status), "%s", from->err.text);
 			if (rt_session_write(to->rt, j, data, x->bytes, &to->err)) return status(to->err.status);
 			copied++;
 		}

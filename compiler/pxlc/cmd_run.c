@@ -7,70 +7,16 @@
 #include "compiler/pxlc/commands.h"
 
 /* --- inputs ---------------------------------------------------------------------------------------------- */
-/* shapes agree when they are equal once dimensions of 1 are left out */
-static int shapes_agree(int ra, const int64_t *a, int rb, const int64_t *b)
-{
-	int i = 0, j = 0;
-	for (;;) {
-		while (i < ra && a[i] == 1) i++;
-		while (j < rb && b[j] == 1) j++;
-		if (i == ra || j == rb) return i == ra && j == rb;
-		if (a[i++] != b[j++]) return 0;
-	}
-}
-
-/* a file's type must be the stream's, or a wider one of the same sort, which is narrowed as PopXL does */
-static int types_agree(pxl_dtype stream, pxl_dtype file)
-{
-	if (stream == file) return 1;
-	if (file == PXL_F64 || file == PXL_F32) return stream == PXL_F32 || stream == PXL_F16 || stream == PXL_BF16 || stream == PXL_F64;
-	return file == PXL_I64 && stream >= PXL_I8 && stream <= PXL_U64;
-}
-
-static int integers_fit(const pxl_info *info, const pxl_array *a, void *converted)
-{
-	if (a->dtype != PXL_I64 || info->dtype == PXL_I64) return 1;
-	for (size_t i = 0; i < a->nelem; i++)
-		if (pxl_element(info->dtype, converted, i) != pxl_element(PXL_I64, a->data, i)) return 0;
-	return 1;
-}
-
-static int mismatch(const char *file, const pxl_array *a, const pxl_info *info)
-{
-	fprintf(stderr, "pxlc run: `%s` holds ", file);
-	print_spec(stderr, a->dtype, a->rank, a->dim);
-	fprintf(stderr, ", but input `%s` takes ", info->name);
-	print_spec(stderr, info->dtype, info->rank, info->dim);
-	fputc('\n', stderr);
-	return EXIT_IO;
-}
-
 static int feed(Host *h, int index, const char *file)
 {
-	pxl_info info;
 	pxl_array a;
-	pxl_get_info(h->p, index, &info);
 	pxl_status st = pxl_npy_read(h->cx, file, &a);
 	if (st != PXL_OK) return host_fail(h, st);
-	int code = 0;
-	void *data = NULL;
-	if (!types_agree(info.dtype, a.dtype) || !shapes_agree(a.rank, a.dim, info.rank, info.dim)) {
-		code = mismatch(file, &a, &info);
-	} else if (!(data = malloc(info.bytes + 1))) {
-		say("out of memory reading `%s`", file);
-		code = EXIT_FIT;
-	} else {
-		pxl_convert(info.dtype, data, a.dtype, a.data, a.nelem);
-		if (!integers_fit(&info, &a, data)) {
-			say("`%s` has integers that do not fit input `%s` of %s", file, info.name, pxl_dtype_name(info.dtype));
-			code = EXIT_IO;
-		} else if ((st = pxl_write(h->s, index, data, info.bytes)) != PXL_OK) {
-			code = host_fail_session(h, st);
-		}
-	}
-	free(data);
+	st = pxl_write_array(h->s, index, &a);
 	pxl_array_free(h->cx, &a);
-	return code;
+	if (st == PXL_OK) return 0;
+	say("`%s`: %s", file, pxl_session_errmsg(h->s));
+	return st == PXL_EINVAL ? EXIT_IO : exit_code(st);
 }
 
 static int no_stream(Host *h, pxl_kind kind, const char *name)

@@ -106,4 +106,9 @@ has 'did you mean `matmul`' err
 expect 0 "$PXLC" explain E0101
 expect 2 "$PXLC" explain E9999
 expect 0 "$PXLC" fmt --check examples/*.pxl lang/std/*.pxl
-done_here
+# devices by name
+expect 2 "$PXLC" run "$T/two.pxl" --program ones --device nosuch
+has 'cannot be `nosuch`' err
+has 'cpu' err
+expect 0 "$PXLC" run "$T/two.pxl" --program ones --device cpu
+done_here R266

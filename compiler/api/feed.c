@@ -1,0 +1,78 @@
+/* feed.c — arrays as a host has them, into inputs and variables: other ranks, 64-bit numbers, more entries than one run takes.
+ *
+ * Shapes agree when they are equal once dimensions of 1 are left out; a stream of several transfers takes a longer first
+ * dimension too and leaves the rest.  64-bit numbers, which is what hosts often have, are narrowed; an integer that does
+ * not survive that is an error. */
+#include "compiler/api/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int shapes_agree(int ra, const int64_t *a, int rb, const int64_t *b)
+{
+	int i = 0, j = 0;
+	for (;;) {
+		while (i < ra && a[i] == 1) i++;
+		while (j < rb && b[j] == 1) j++;
+		if (i == ra || j == rb) return i == ra && j == rb;
+		if (a[i++] != b[j++]) return 0;
+	}
+}
+
+static int takes_shape(const pxl_program *p, const pxl_info *info, const pxl_array *a)
+{
+	if (shapes_agree(a->rank, a->dim, info->rank, info->dim)) return 1;
+	if (info->kind != PXL_INPUT || p->rt.transfers == 1 || a->rank != info->rank || a->dim[0] < info->dim[0]) return 0;
+	return !memcmp(a->dim + 1, info->dim + 1, (size_t)(a->rank - 1) * sizeof *a->dim);
+}
+
+static int takes_dtype(pxl_dtype own, pxl_dtype given)
+{
+	if (own == given) return 1;
+	if (given == PXL_F64 || given == PXL_F32) return own == PXL_F32 || own == PXL_F16 || own == PXL_BF16 || own == PXL_F64;
+	return given == PXL_I64 && own >= PXL_I8 && own <= PXL_U64;
+}
+
+/* the place of the first integer that `converted` does not hold exactly, or -1 */
+static int64_t lost_integer(const pxl_info *info, const pxl_array *a, const void *converted)
+{
+	if (a->dtype != PXL_I64 || info->dtype == PXL_I64) return -1;
+	for (size_t i = 0; i < info->nelem; i++)
+		if (pxl_element(info->dtype, converted, i) != pxl_element(PXL_I64, a->data, i)) return (int64_t)i;
+	return -1;
+}
+
+static void spec_text(char *out, size_t size, pxl_dtype t, int rank, const int64_t *dim)
+{
+	size_t n = (size_t)snprintf(out, size, "%s[", pxl_dtype_name(t));
+	for (int i = 0; i < rank && n < size; i++) n += (size_t)snprintf(out + n, size - n, i ? ", %lld" : "%lld", (long long)dim[i]);
+	if (n < size) snprintf(out + n, size - n, "]");
+}
+
+static pxl_status mismatch(pxl_session *s, const pxl_info *info, const pxl_array *a)
+{
+	static const char *const what[] = { "", "input", "output", "variable" };
+	char given[200], wanted[200];
+	spec_text(given, sizeof given, a->dtype, a->rank, a->dim);
+	spec_text(wanted, sizeof wanted, info->dtype, info->rank, info->dim);
+	return session_fail(s, PXL_EINVAL, "the array is %s, but %s `%s` takes %s", given, what[info->kind], info->name, wanted);
+}
+
+pxl_status pxl_write_array(pxl_session *s, int index, const pxl_array *a)
+{
+	pxl_info info;
+	pxl_status st;
+	if (!a || !a->data || a->rank < 0 || a->rank > PXL_MAX_RANK) return session_fail(s, PXL_EINVAL, "no array");
+	if (!pxl_get_info(s->p, index, &info) || info.kind == PXL_OUTPUT) return pxl_write(s, index, a->data, a->bytes);   /* says what is wrong */
+	if (!takes_dtype(info.dtype, a->dtype) || !takes_shape(s->p, &info, a)) return mismatch(s, &info, a);
+	if (info.dtype == a->dtype) return pxl_write(s, index, a->data, info.bytes);
+	void *data = cx_alloc(s->p->m->cx, info.bytes + 1);
+	if (!data) return session_fail(s, PXL_ENOMEM, "out of memory for `%s`", info.name);
+	pxl_convert(info.dtype, data, a->dtype, a->data, info.nelem);
+	int64_t lost = lost_integer(&info, a, data);
+	if (lost < 0) st = pxl_write(s, index, data, info.bytes);
+	else st = session_fail(s, PXL_EINVAL, "element %lld is %.0f, which does not fit `%s` of %s", (long long)lost,
+		pxl_element(PXL_I64, a->data, (size_t)lost), info.name, pxl_dtype_name(info.dtype));
+	cx_free(s->p->m->cx, data);
+	return st;
+}
