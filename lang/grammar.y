@@ -115,7 +115,9 @@ param: name                                { $$ = tree_param(p, @$, $1, @1, NO_S
 	| name '=' expr                    { $$ = tree_param(p, @$, $1, @1, NO_STAR, NULL, $3); }
 	| name ':' expr '=' expr           { $$ = tree_param(p, @$, $1, @1, NO_STAR, $3, $5); }
 	| '*' name                         { $$ = tree_param(p, @$, $2, @2, STAR, NULL, NULL); }
+	| '*' name ':' expr                { $$ = tree_param(p, @$, $2, @2, STAR, $4, NULL); }
 	| POW name                         { $$ = tree_param(p, @$, $2, @2, STAR_STAR, NULL, NULL); }
+	| POW name ':' expr                { $$ = tree_param(p, @$, $2, @2, STAR_STAR, $4, NULL); }
 	;
 opt_comma: %empty | ',' ;
 

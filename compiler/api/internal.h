@@ -22,6 +22,7 @@ typedef struct Unit {
 	Diags ds;
 	Elab *elab;
 	pxl_ctx *cx;                 /* borrowed: for the callbacks */
+	struct Drawing *drawing;            /* of the program being built */
 	uint32_t src;                /* the model's file */
 	int broken;                  /* ran out of memory half way: only good for freeing */
 	int reported;                /* diagnostics already given to the callback */
@@ -44,11 +45,21 @@ struct pxl_model {
 	struct TaskMemory *task;     /* of the last task run: see task.c */
 };
 
+/* where a program is drawn, and which of its checkpoints are (dot.c) */
+typedef struct Drawing {
+	const char *base, *dir;      /* as the host gave it, and where the last checkpoint went; base NULL: nothing is drawn */
+	const char *checks, *env;    /* lists split at `:`; NULL: not set */
+	int first, count;
+} Drawing;
+void drawing_begin(Drawing *d, const pxl_program_options *o, Arena *mem);
+int  drawing_checkpoint(Drawing *d, const Ir *ir, const char *name, const char *save_dir, Arena *mem, Buf *why);    /* 0: why says why not */
+
 struct pxl_program {
 	atomic_int refs;
 	pxl_model *m;
 	char *name;
 	uint64_t seed;
+	Drawing drawing;
 	Ir *ir;                      /* as the user wrote it */
 	Ir *lowered;
 	Plan *plan;

@@ -67,6 +67,12 @@ static void model_print(void *user, const char *text, size_t len)
 	if (u->cx->opt.print) u->cx->opt.print(u->cx->opt.print_user, text, len);
 }
 
+static int model_checkpoint(void *user, const Ir *ir, const char *name, const char *save_dir, Buf *why)
+{
+	Unit *u = user;
+	return !u->drawing || drawing_checkpoint(u->drawing, ir, name, save_dir, &u->mem, why);
+}
+
 /* --- compiling ---------------------------------------------------------------------------------------- */
 typedef struct Load { const char *name, *path, *text; size_t len; } Load;
 
@@ -77,7 +83,8 @@ static pxl_status load(Unit *u, void *arg)
 	u->src = source_add(&u->srcs, l->name, l->path, l->text, l->len);
 	u->elab = elab_new(&(ElabOptions){ .mem = &u->mem, .names = &u->names, .srcs = &u->srcs, .ds = &u->ds,
 	                                   .allow_native = u->cx->opt.allow_native, .max_steps = u->cx->opt.max_steps,
-	                                   .read_module = read_module, .read_array = read_array, .print = model_print, .user = u });
+	                                   .read_module = read_module, .read_array = read_array, .print = model_print,
+	                                   .checkpoint = model_checkpoint, .user = u });
 	return elab_file(u->elab, u->src) ? PXL_OK : PXL_EMODEL;
 }
 

@@ -66,8 +66,11 @@ static pxl_status build_ir(Unit *u, BuildCall *c)
 	if (!name || !has_program(u, name)) return no_program(u, c->o.name);
 	c->p->name = cx_strdup(u->cx, name);
 	if (!c->p->name) return cx_fail(u->cx, PXL_ENOMEM, "out of memory");
+	drawing_begin(&c->p->drawing, &c->o, &u->mem);
+	u->drawing = &c->p->drawing;
 	elab_seed(u->elab, c->o.seed);
 	c->p->ir = elab_program(u->elab, name, (const ElabSet *)c->o.sets, (int)c->o.nset, c->o.replicas);
+	u->drawing = NULL;
 	return c->p->ir ? PXL_OK : PXL_EMODEL;
 }
 
@@ -120,6 +123,18 @@ static void list_infos(pxl_program *p, Arena *mem)
 	}
 }
 
+/* sessions give every replica the same initial values */
+static int one_group(Unit *u, const Ir *ir)
+{
+	for (int i = 0; i < ir->main->tensors.n; i++) {
+		const Tensor *t = ir->main->tensors.at[i];
+		if (t->kind != T_VARIABLE || ir->groupings.at[t->grouping]->count == 1) continue;
+		diag(&u->ds, E0122, t->at, "variables with several groups of replicas (`%s`) cannot run yet", t->name);
+		return 0;
+	}
+	return 1;
+}
+
 static pxl_status compile_ir(Unit *u, BuildCall *c)
 {
 	pxl_program *p = c->p;
@@ -127,6 +142,7 @@ static pxl_status compile_ir(Unit *u, BuildCall *c)
 	PassOptions po = { .level = c->o.level, .verify = u->cx->opt.verify };
 	po.disabled = passes_disabled(u->cx, c->o.no_pass, &st);
 	if (st != PXL_OK) return st;
+	if (!one_group(u, p->ir)) return PXL_EMODEL;
 	double t0 = now_ms();
 	p->lowered = ir_clone(p->ir, &u->mem, NULL);
 	if (!passes_run(p->lowered, &po)) return PXL_EMODEL;
@@ -246,7 +262,7 @@ static pxl_status emit_schedule(Unit *u, EmitCall *c)
 static pxl_status emit_dot(Unit *u, EmitCall *c)
 {
 	(void)u;
-	for (int i = 0; i < c->p->ir->graphs.n; i++) ir_dot(c->p->ir->graphs.at[i], &c->out);
+	for (int i = 0; i < c->p->ir->graphs.n; i++) ir_dot(c->p->ir->graphs.at[i], 0, -1, &c->out);
 	return PXL_OK;
 }
 

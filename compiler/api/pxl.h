@@ -144,8 +144,13 @@ typedef struct pxl_program_options {
 	pxl_jit jit;
 	int build_only;                            /* stop after the IR: nothing is compiled, no session can be made */
 	const char *no_pass;                       /* comma-separated names of passes to leave out; NULL: none */
+	/* drawings of the program in Graphviz' language: where dot_checkpoint() and the making of a session (checkpoint
+	 * `Final`) put them. NULL: nowhere */
+	const char *dot_dir;
+	const char *dot_checks;                    /* "Foo:Bar", "ALL": those to draw, with those of $PXL_DOT_CHECKS; neither set: all */
+	int dot_first, dot_count;                  /* only these ops of each schedule; count 0: all from the first on */
 } pxl_program_options;
-#define PXL_PROGRAM_OPTIONS_INIT { sizeof(pxl_program_options), NULL, NULL, 0, 0, 0, 2, PXL_JIT_AUTO, 0, NULL }
+#define PXL_PROGRAM_OPTIONS_INIT { sizeof(pxl_program_options), NULL, NULL, 0, 0, 0, 2, PXL_JIT_AUTO, 0, NULL, NULL, NULL, 0, 0 }
 
 PXL_API PXL_MUST pxl_status pxl_program_new(pxl_model *m, const pxl_program_options *opt, pxl_program **out);
 PXL_API void        pxl_program_free(pxl_program *p);

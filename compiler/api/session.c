@@ -32,6 +32,15 @@ static RtOptions rt_options(const pxl_program *p, const pxl_session_options *o)
 	                    .print = cx->opt.log, .print_user = cx->opt.log_user };
 }
 
+/* R67: the program as it was written, one checkpoint more */
+static pxl_status draw_final(Unit *u, void *arg)
+{
+	pxl_program *p = arg;
+	Buf why = buf_new(&u->mem);
+	if (drawing_checkpoint(&p->drawing, p->ir, "Final", NULL, &u->mem, &why)) return PXL_OK;
+	return cx_fail(u->cx, PXL_EIO, "checkpoint `Final` cannot be drawn: %s", why.s);
+}
+
 pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_session **out)
 {
 	if (!p || !out) return PXL_EINVAL;
@@ -39,6 +48,7 @@ pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_s
 	pxl_session_options o = PXL_SESSION_OPTIONS_INIT;
 	if (opt) memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
 	if (!p->mod) return cx_fail(cx, PXL_EINVAL, "the program was only built, not compiled: it cannot run");
+	if (p->drawing.base && unit_guard(p->m->u, draw_final, p) != PXL_OK) return PXL_EIO;
 	if (o.threads < 0 || o.threads > 1024) return cx_fail(cx, PXL_EINVAL, "threads must lie between 0 and 1024");
 	pxl_session *s = cx_alloc(cx, sizeof *s);
 	size_t n = (size_t)p->rt.nstream + 1;

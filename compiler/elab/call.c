@@ -126,12 +126,8 @@ static int unknown_type(Elab *e, const Ast *type)
 }
 
 /* none always passes: it is how a parameter says "not given" */
-static int check_type(Elab *e, const char *what, const Ast *param, Value *v, Span at)
+static int check_kind(Elab *e, const char *what, const Ast *param, const TypeName *t, Value *v, Span at)
 {
-	const Ast *type = param->u.param.type;
-	if (!type || param->u.param.star) return 1;
-	const TypeName *t = type_find(type);
-	if (!t) return unknown_type(e, type);
 	if (v->kind == V_NONE || t->kinds[0] == V_UNSET) return 1;
 	if (v->kind == V_INT && t->kinds[0] == V_FLOAT) *v = v_float((double)v->u.i);
 	for (size_t i = 0; i < sizeof t->kinds / sizeof *t->kinds && t->kinds[i] != V_ERROR; i++)
@@ -140,6 +136,21 @@ static int check_type(Elab *e, const char *what, const Ast *param, Value *v, Spa
 	                    strchr("aeiou", t->name[0]) ? "an" : "a", t->name, v_describe(e, *v));
 	diag_note(e->ds, d, param->at, "the parameter is declared here");
 	return 0;
+}
+
+/* the type of `*rest` and `**named` is that of each of their items */
+static int check_type(Elab *e, const char *what, const Ast *param, Value *v, Span at)
+{
+	const Ast *type = param->u.param.type;
+	if (!type) return 1;
+	const TypeName *t = type_find(type);
+	if (!t) return unknown_type(e, type);
+	int ok = 1;
+	if (param->u.param.star == NO_STAR) return check_kind(e, what, param, t, v, at);
+	if (v->kind == V_TUPLE)
+		for (int i = 0; i < v->u.list->n; i++) ok &= check_kind(e, what, param, t, &v->u.list->at[i], at);
+	else DICT_EACH(v->u.dict, x) ok &= check_kind(e, what, param, t, &x->val, at);
+	return ok;
 }
 
 static Params params_of(Elab *e, const char *name, const AstList *list)
@@ -169,6 +180,31 @@ Value *bind_fn(Elab *e, const Fn *fn, Args *args)
 	return out;
 }
 
+static void open_within(Elab *e, const Within *w)
+{
+	if (!w) return;
+	open_within(e, w->outer);
+	context_open(e, w->c);
+}
+
+static const Within *within_outside(Elab *e, const Within *in, const Within *w)
+{
+	Within x = { in->c, in->outer ? within_outside(e, in->outer, w) : arena_dup(e->mem, w, sizeof *w) };
+	return arena_dup(e->mem, &x, sizeof x);
+}
+
+/* in_sequence()(f): f with its body under the context (R204) */
+static Value fn_within(Elab *e, const Context *c, Args *args)
+{
+	Value f = args->pos.n == 1 && !args->named.n ? args->pos.at[0].v : v_unset();
+	if (!want_kind(e, f, V_FN, args->at, "what a context is put around")) return v_error();
+	Fn *fn = arena_dup(e->mem, f.u.fn, sizeof *fn);
+	const Within *in = f.u.fn->within;       /* what it has already stays inside */
+	Within w = { c, NULL };
+	fn->within = in ? within_outside(e, in, &w) : arena_dup(e->mem, &w, sizeof w);
+	return v_of(V_FN, fn);
+}
+
 static Value run_body(Elab *e, const Fn *fn, Env *env)
 {
 	if (fn->is_expr) return eval(e, env, fn->body);
@@ -195,10 +231,13 @@ Value call_bound(Elab *e, Fn *fn, Value *argv, Span at)
 	Env *env = env_new(e, fn->env);
 	for (int i = 0; i < fn->params->n; i++)
 		map_set(e->mem, &env->vars, fn->params->at[i]->u.param.name, arena_dup(e->mem, &argv[i], sizeof *argv));
+	Build was = e->b;
 	e->b.chain = frame;
 	e->loops = 0;
+	open_within(e, fn->within);
 	Value v = run_body(e, fn, env);
 	e->loops = loops;
+	if (fn->within) context_close(e, &was);
 	e->b.chain = chain;
 	e->calls--;
 	leave(e);
@@ -264,6 +303,7 @@ Value call_value(Elab *e, Value fn, Args *args)
 	case V_CLASS:    return instantiate(e, fn.u.cls, args);
 	case V_INSTANCE: return instance_call(e, fn.u.inst, args);
 	case V_NAMED: case V_BOUND: return call_own(e, fn, args);
+	case V_CONTEXT:  return fn_within(e, fn.u.context, args);
 	case V_ERROR:    return fn;
 	default: {
 		Diag *d = fail_diag(e, E0205, args->at, "%s cannot be called", v_describe(e, fn));

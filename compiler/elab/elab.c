@@ -23,7 +23,7 @@ static void add_names(Elab *e)
 {
 	static const Builtin *const tables[] = {
 		core_builtins, host_builtins, tree_builtins, cache_builtins, graph_builtins, call_builtins, module_builtins,
-		stream_builtins, context_builtins, grad_builtins, task_builtins,
+		stream_builtins, context_builtins, grad_builtins, task_builtins, ir_builtins, variable_builtins,
 	};
 	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) add_builtins(e, tables[i]);
 	for (int t = 0; t < DT_COUNT; t++) add_value(e, dtype_info[t].name, v_dtype((DType)t));
@@ -141,8 +141,8 @@ static int apply_settings(Elab *e, Env *env, const Ast *p, int *replicas, int *t
 	for (int i = 0; i < p->u.program.settings.n; i++) {
 		const Ast *s = p->u.program.settings.at[i];
 		int ok;
-		if (!strcmp(s->u.setting.name, "replicas")) ok = setting(e, env, s, 65536, replicas);
-		else if (!strcmp(s->u.setting.name, "host_transfers")) ok = setting(e, env, s, 1 << 24, transfers);
+		if (!strcmp(s->u.setting.name, "replicas")) ok = setting(e, env, s, MOST_REPLICAS, replicas);
+		else if (!strcmp(s->u.setting.name, "host_transfers")) ok = setting(e, env, s, MOST_TRANSFERS, transfers);
 		else {
 			fail_unknown(e, E0101, s->u.setting.name_at.src ? s->u.setting.name_at : s->at, "setting", s->u.setting.name, known, 2);
 			ok = 0;
@@ -196,6 +196,8 @@ Ir *elab_program(Elab *e, const char *name, const ElabSet *sets, int nset, int r
 	if (!env || !apply_settings(e, env, p, &rf, &transfers)) return NULL;
 	Ir *ir = ir_new(e->mem, e->names, e->ds, replicas > 0 ? replicas : rf);
 	ir->transfers = transfers;
+	ir->number = e->built++;
+	e->replicas_given = replicas > 0;
 	ir->seed = e->o.seed;
 	e->b = ir_build(ir->main);
 	run_program(e, p, env);

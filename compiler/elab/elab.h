@@ -22,6 +22,8 @@ typedef struct ElabOptions {
 	/* array in a .npy file that a task names, looked for as the task's own file is: 1 read (bytes in arena), 0 with
 	 * the message in why; NULL: no files may be read */
 	int (*read_array)(void *user, const Source *from, const char *path, HostArray **out, Buf *why);
+	/* dot_checkpoint: 1, or 0 with the message in why; save_dir NULL: where the last one was; NULL: nothing is drawn */
+	int (*checkpoint)(void *user, const Ir *ir, const char *name, const char *save_dir, Buf *why);
 	void *user;
 } ElabOptions;
 

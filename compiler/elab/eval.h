@@ -48,6 +48,8 @@ struct Elab {
 	int stop;
 	Map draws;                           /* interned name â†’ how many initial values were drawn for it, + 1 */
 	uint32_t arrays;                     /* random host arrays made so far: their stream names */
+	int built;                           /* programs so far: their numbers */
+	int replicas_given;                  /* the command line says how many: the model cannot */
 	int loading_task;                    /* evaluating a task's fields: files may be named */
 };
 
@@ -111,9 +113,9 @@ void  set_field(Elab *e, Value obj, const char *name, Value v, Span at);
 const Builtin *methods_of(VKind kind);
 extern const Builtin str_methods[], list_methods[], dict_methods[], array_methods[], dtype_methods[], spec_methods[],
 	tensor_methods[], graph_methods[], stream_methods[], tree_methods[], factory_methods[], named_methods[],
-	bound_methods[], call_methods[], grad_methods[], expected_methods[], cache_methods[], instance_methods[], op_methods[];
+	bound_methods[], call_methods[], grad_methods[], expected_methods[], cache_methods[], instance_methods[], op_methods[], ir_methods[], grouping_methods[];
 extern const Builtin core_builtins[], cache_builtins[], tree_builtins[], host_builtins[], graph_builtins[], call_builtins[], module_builtins[], stream_builtins[],
-	context_builtins[], grad_builtins[], task_builtins[];
+	context_builtins[], grad_builtins[], task_builtins[], ir_builtins[], variable_builtins[];
 
 /* --- call.c ------------------------------------------------------------------------------------------------------------- */
 Value call_value(Elab *e, Value fn, Args *args);
@@ -148,6 +150,8 @@ Value array_unary(Elab *e, AstOp op, HostArray *a, Span at);
 Value array_index(Elab *e, HostArray *a, Value *subs, int n, Span at);
 void  array_show(Elab *e, HostArray *a, Buf *out);
 int   shape_fits(Elab *e, DType t, Shape s, Span at);               /* 0 after a diagnostic: it is beyond any memory */
+
+Value spec_dict(Elab *e, const Spec *s);
 
 /* --- ops_call.c, tensor.c ---------------------------------------------------------------------------------------------------- */
 Value call_op(Elab *e, const OpDef *def, int inplace, Args *args);
@@ -184,6 +188,7 @@ Fn     *build_of(Elab *e, Instance *in);
 Value   create_graph(Elab *e, Value fn, Args *args);                /* (factories, named graph) */
 Value   add_param(Elab *e, Instance *in, const char *name, Factory *f, int overwrite, Span at);
 Factory *factory_new(Elab *e, const char *name, Spec spec, Value source, int by_ref, int has_spec, Span at);
+HostArray *factory_sample(Elab *e, Factory *f, const char *name, Span at);    /* the next initial value; NULL after a diagnostic */
 Tensor *factory_variable(Elab *e, Factory *f, const char *name, Span at);
 Tensor *factory_input(Elab *e, Factory *f, const char *name);
 Tree   *tree_new(Elab *e, TreeKind kind);
@@ -204,5 +209,13 @@ Value   map_to_dict(Elab *e, const Map *m);                         /* Tensor â†
 void    check_tasks(Elab *e);                                       /* all but their data: that waits for a run */
 int     program_param(Elab *e, const Ast *program, const char *name, Span at);   /* it has this parameter; 0 after a diagnostic */
 Context *context_of(Elab *e, Value v, Span at);
+void    context_open(Elab *e, const Context *c);                    /* what `with` does first; `was` is e->b before */
+void    context_close(Elab *e, const Build *was);
+
+/* --- ir.c: the program being built ---------------------------------------------------------------------------------------------- */
+enum { MOST_REPLICAS = 65536, MOST_TRANSFERS = 1 << 24 };
+Value   v_ir(Ir *ir);
+void    ir_set_field(Elab *e, Ir *ir, const char *name, Value v, Span at);
+void    grouping_show(const GroupingOf *g, Buf *out);
 
 #endif

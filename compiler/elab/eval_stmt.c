@@ -167,7 +167,7 @@ static void exec_assert(Elab *e, Env *env, const Ast *a)
 }
 
 /* --- with ------------------------------------------------------------------------------------------------------------------ */
-static void context_open(Elab *e, const Context *c)
+void context_open(Elab *e, const Context *c)
 {
 	switch (c->kind) {
 	case CTX_SEQUENCE: e->b.seq = c->seq; break;
@@ -184,6 +184,13 @@ static void context_open(Elab *e, const Context *c)
 		break;
 	}
 	}
+}
+
+/* outside every in_sequence block the order starts anew (R201) */
+void context_close(Elab *e, const Build *was)
+{
+	e->b = *was;
+	if (was->seq == SEQ_NONE && e->b.ir) ir_end_sequence(e->b.ir);
 }
 
 static Flow exec_with(Elab *e, Env *env, const Ast *a)
@@ -203,8 +210,7 @@ static Flow exec_with(Elab *e, Env *env, const Ast *a)
 	Flow f = FLOW_NEXT;
 	if (ok) f = exec_block(e, env, a->u.with.body);
 	else env_poison(e, env, a);
-	e->b = was;
-	if (was.seq == SEQ_NONE && e->b.ir) ir_end_sequence(e->b.ir);
+	context_close(e, &was);
 	return f;
 }
 

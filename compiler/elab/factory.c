@@ -1,5 +1,5 @@
 /* factory.c — variable factories: recipes of variables, instantiated later and as often as wanted (addons.md section 4);
- * and `variable`, which makes one at once. */
+ * and streams. */
 #include "compiler/elab/eval.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static Value next_sample(Elab *e, Factory *f, Span at)
 	return eval_index(e, f->source, &key, 1, at);
 }
 
-static HostArray *sample(Elab *e, Factory *f, const char *name, Span at)
+HostArray *factory_sample(Elab *e, Factory *f, const char *name, Span at)
 {
 	Value v = next_sample(e, f, at);
 	if (is_error(v)) return NULL;
@@ -55,7 +55,7 @@ static HostArray *sample(Elab *e, Factory *f, const char *name, Span at)
 Tensor *factory_variable(Elab *e, Factory *f, const char *name, Span at)
 {
 	if (!building(e, at, "a variable is made")) return NULL;
-	HostArray *data = sample(e, f, name, at);
+	HostArray *data = factory_sample(e, f, name, at);
 	Build b = e->b;
 	b.g = b.ir->main;
 	b.at = at;
@@ -140,63 +140,7 @@ const Builtin factory_methods[] = {
 	{ NULL, NULL, NULL }
 };
 
-/* --- variable, constant, streams ------------------------------------------------------------------------------------------------ */
-/* `dtype` may be a spec: then an initialiser needs no shape of its own */
-static int data_spec(Elab *e, Call *c, int narrow, Spec *s, int *has_spec, int *dtype)
-{
-	DType t;
-	*has_spec = c->arg[1].kind == V_SPEC || c->arg[1].kind == V_TENSOR;
-	*dtype = -1;
-	if (*has_spec) return want_spec(e, c->arg[1], c->at, "`dtype`", s);
-	if (is_given(c->arg[1])) {
-		if (!want_dtype(e, c->arg[1], c->at, "`dtype`", &t)) return 0;
-		*dtype = (int)t;
-	}
-	if (c->arg[0].kind == V_INIT || c->arg[0].kind == V_FN || c->arg[0].kind == V_RANGE) return 1;
-	HostArray *a = array_of(e, c->arg[0], *dtype, narrow, c->at);
-	if (!a) return 0;
-	c->arg[0] = v_of(V_ARRAY, a);
-	*s = (Spec){ .dtype = a->dtype, .shape = a->shape };
-	*has_spec = 1;
-	return 1;
-}
-
-static int data_args(Elab *e, Call *c, const char **name, int *narrow)
-{
-	*narrow = 1;
-	if (is_given(c->arg[2]) && !want_str(e, c->arg[2], c->at, "`name`", name)) return 0;
-	return !is_given(c->arg[3]) || want_bool(e, c->arg[3], c->at, "`downcast`", narrow);
-}
-
-static Value do_variable(Elab *e, Call *c)
-{
-	const char *name = NULL;
-	Spec s = { 0 };
-	int narrow, has_spec, dtype;
-	if (!building(e, c->at, "a variable is made") || !data_args(e, c, &name, &narrow)) return v_error();
-	if (!data_spec(e, c, narrow, &s, &has_spec, &dtype)) return v_error();
-	Factory *f = factory_new(e, name ? name : "t", s, c->arg[0], 0, has_spec, c->at);
-	if (!f) return v_error();
-	if (dtype >= 0) f->spec.dtype = (DType)dtype;
-	HostArray *data = sample(e, f, name ? name : "t", c->at);
-	Tensor *t = data ? ir_variable(&e->b, data, name) : NULL;
-	return t ? v_of(V_TENSOR, t) : v_error();
-}
-
-static Value do_constant(Elab *e, Call *c)
-{
-	const char *name = NULL;
-	Spec s = { 0 };
-	int narrow, has_spec, dtype;
-	if (!building(e, c->at, "a constant is made") || !data_args(e, c, &name, &narrow)) return v_error();
-	if (!data_spec(e, c, narrow, &s, &has_spec, &dtype)) return v_error();
-	Factory *f = factory_new(e, name ? name : "t", s, c->arg[0], 0, has_spec, c->at);
-	HostArray *data = f ? sample(e, f, name ? name : "t", c->at) : NULL;
-	if (!data) return v_error();
-	if (shape_nelems(data->shape) == 0) return fail(e, E0114, c->at, "a constant needs at least one element");
-	return v_of(V_TENSOR, ir_constant(&e->b, data, name));
-}
-
+/* --- streams ------------------------------------------------------------------------------------------------------------------ */
 /* h2d_stream(name, spec); PopXL's order (shape, dtype, name) is accepted too */
 static Value stream(Elab *e, Call *c, int is_input)
 {
@@ -222,7 +166,6 @@ static Value do_h2d(Elab *e, Call *c) { return stream(e, c, 1); }
 static Value do_d2h(Elab *e, Call *c) { return stream(e, c, 0); }
 
 const Builtin stream_builtins[] = {
-	{ "variable", "data dtype? name? downcast?", do_variable }, { "constant", "data dtype? name? downcast?", do_constant },
 	{ "h2d_stream", "name? spec? stream_name?", do_h2d }, { "d2h_stream", "name? spec? stream_name?", do_d2h }, { NULL, NULL, NULL }
 };
 

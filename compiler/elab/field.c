@@ -25,6 +25,8 @@ const Builtin *methods_of(VKind kind)
 	case V_CACHE:    return cache_methods;
 	case V_INSTANCE: return instance_methods;
 	case V_OP:       return op_methods;
+	case V_IR:       return ir_methods;
+	case V_GROUPING: return grouping_methods;
 	default:         return NULL;
 	}
 }
@@ -96,5 +98,6 @@ void set_field(Elab *e, Value obj, const char *name, Value v, Span at)
 	if (obj.kind == V_INSTANCE) instance_assign(e, obj.u.inst, name, v, at);
 	else if (obj.kind == V_TREE) {
 		if (!is_error(v)) tree_insert_name(e, obj.u.tree, name, v, 1, at);
-	} else fail(e, E0113, at, "fields of %s cannot be assigned", v_describe(e, obj));
+	} else if (obj.kind == V_IR) ir_set_field(e, obj.u.ir, name, v, at);
+	else fail(e, E0113, at, "fields of %s cannot be assigned", v_describe(e, obj));
 }

@@ -207,6 +207,8 @@ static Value get_inputs(Elab *e, Call *c)  { return v_tensors(e->mem, G(c)->inpu
 static Value get_outputs(Elab *e, Call *c) { return v_tensors(e->mem, G(c)->outputs.at, G(c)->outputs.n); }
 static Value get_name(Elab *e, Call *c)    { return v_cstr(e->mem, G(c)->name ? G(c)->name : ""); }
 static Value get_id(Elab *e, Call *c)      { return v_cstr(e->mem, G(c)->id); }
+static Value get_ir(Elab *e, Call *c)      { (void)e; return v_ir(G(c)->ir); }
+static Value get_main(Elab *e, Call *c)    { return v_graph(e, G(c)->ir->main); }
 
 static Value get_by_name(Elab *e, Call *c)
 {
@@ -318,6 +320,7 @@ static Value do_unhook(Elab *e, Call *c)
 
 const Builtin graph_methods[] = {
 	{ "inputs", NULL, get_inputs }, { "outputs", NULL, get_outputs }, { "name", NULL, get_name }, { "id", NULL, get_id },
+	{ "ir", NULL, get_ir }, { "main_graph", NULL, get_main },
 	{ "inputs_by_name", NULL, get_by_name }, { "tensors", NULL, get_tensors }, { "variables", NULL, get_variables },
 	{ "constants", NULL, get_constants }, { "get_tensor", "id", do_get_tensor }, { "called_graphs", NULL, get_called },
 	{ "ops", NULL, get_ops }, { "count", "type", do_count }, { "print_schedule", "", do_schedule },
@@ -337,6 +340,15 @@ static Value op_ins(Elab *e, Call *c)
 	return v;
 }
 
+/* ids of the ops that must run before this one, beyond those that make its inputs */
+static Value op_after(Elab *e, Call *c)
+{
+	Value v = v_list(e->mem);
+	for (int i = 0; i < O(c)->after.n; i++) list_push(e->mem, v.u.list, v_int(O(c)->after.at[i]->id));
+	return v;
+}
+
 const Builtin op_methods[] = {
-	{ "id", NULL, op_id }, { "type", NULL, op_type_of }, { "inputs", NULL, op_ins }, { "outputs", NULL, op_outs }, { NULL, NULL, NULL }
+	{ "id", NULL, op_id }, { "type", NULL, op_type_of }, { "inputs", NULL, op_ins }, { "outputs", NULL, op_outs },
+	{ "after", NULL, op_after }, { NULL, NULL, NULL }
 };

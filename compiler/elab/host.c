@@ -77,11 +77,13 @@ static Value do_array(Elab *e, Call *c)
 	return a ? v_of(V_ARRAY, a) : v_error();
 }
 
+static Value do_as_dtype(Elab *e, Call *c);
+
 const Builtin host_builtins[] = {
 	{ "zeros", "shape? dtype?", do_zeros }, { "ones", "shape? dtype?", do_ones }, { "full", "value shape? dtype?", do_full },
 	{ "arange", "start stop? step? dtype?", do_arange }, { "normal", "mean? deviation? shape? dtype?", do_normal },
 	{ "truncated_normal", "mean? deviation? shape? dtype?", do_truncated }, { "uniform", "low? high? shape? dtype?", do_uniform },
-	{ "array", "values dtype?", do_array }, { NULL, NULL, NULL }
+	{ "array", "values dtype?", do_array }, { "as_dtype", "x", do_as_dtype }, { NULL, NULL, NULL }
 };
 
 /* --- methods of arrays -------------------------------------------------------------------------------------------------- */
@@ -243,9 +245,22 @@ static Value dt_signed(Elab *e, Call *c)
 	return v_bool(cls == 'i' || cls == 'f' || cls == '8');
 }
 
+static Value dt_complex(Elab *e, Call *c) { (void)e, (void)c; return v_bool(0); }       /* complex dtypes are refused (R84) */
+
+/* a dtype, its name here or in PopXL, int, float, an array's (R82) */
+static Value do_as_dtype(Elab *e, Call *c)
+{
+	DType t;
+	Value v = c->arg[0];
+	if (v.kind == V_ARRAY) return v_dtype(v.u.array->dtype);
+	if (v.kind == V_STR && !strncmp(v.u.str->s, "complex", 7)) return fail(e, E0114, c->at, "complex dtypes do not exist here");
+	if (v.kind == V_STR && dtype_find(v.u.str->s) < 0) return fail(e, E0114, c->at, "no dtype is named %s", v_text(e, v));
+	return want_dtype(e, v, c->at, "the argument of `as_dtype`", &t) ? v_dtype(t) : v_error();
+}
+
 const Builtin dtype_methods[] = {
 	{ "name", NULL, dt_name }, { "size", NULL, dt_size }, { "is_floating_point", NULL, dt_floating }, { "is_int", NULL, dt_int },
-	{ "is_signed", NULL, dt_signed }, { NULL, NULL, NULL }
+	{ "is_signed", NULL, dt_signed }, { "is_complex", NULL, dt_complex }, { NULL, NULL, NULL }
 };
 
 static Value spec_shape(Elab *e, Call *c) { return v_shape(e->mem, c->self.u.spec->shape); }
@@ -254,7 +269,28 @@ static Value spec_rank(Elab *e, Call *c)  { (void)e; return v_int(c->self.u.spec
 static Value spec_nelms(Elab *e, Call *c) { (void)e; return v_int(shape_nelems(c->self.u.spec->shape)); }
 static Value spec_meta(Elab *e, Call *c)  { return v_shape(e->mem, c->self.u.spec->has_meta ? c->self.u.spec->meta : (Shape){ 0 }); }
 
+/* a spec is a map of three keys as well (R109) */
+Value spec_dict(Elab *e, const Spec *s)
+{
+	static const char *const names[] = { "shape", "dtype", "meta_shape" };
+	Value d = v_dict(e->mem), values[] = { v_shape(e->mem, s->shape), v_dtype(s->dtype), v_shape(e->mem, s->has_meta ? s->meta : (Shape){ 0 }) };
+	for (int i = 0; i < 3; i++) {
+		Value k = v_cstr(e->mem, names[i]);
+		dict_set(e->mem, d.u.dict, dict_key(e->names, k), k, values[i]);
+	}
+	return d;
+}
+
+static Value through_dict(Elab *e, Call *c, const char *method)
+{
+	return call_value(e, get_field(e, spec_dict(e, c->self.u.spec), intern_str(e->names, method), c->at), &(Args){ .at = c->at });
+}
+
+static Value spec_keys(Elab *e, Call *c)   { return through_dict(e, c, "keys"); }
+static Value spec_values(Elab *e, Call *c) { return through_dict(e, c, "values"); }
+static Value spec_items(Elab *e, Call *c)  { return through_dict(e, c, "items"); }
+
 const Builtin spec_methods[] = {
 	{ "shape", NULL, spec_shape }, { "dtype", NULL, spec_dtype }, { "rank", NULL, spec_rank }, { "nelms", NULL, spec_nelms },
-	{ "meta_shape", NULL, spec_meta }, { NULL, NULL, NULL }
+	{ "meta_shape", NULL, spec_meta }, { "keys", "", spec_keys }, { "values", "", spec_values }, { "items", "", spec_items }, { NULL, NULL, NULL }
 };

@@ -150,6 +150,7 @@ Value eval_index(Elab *e, Value obj, Value *subs, int n, Span at)
 	case V_STR:      return str_index(e, obj.u.str, key, at);
 	case V_RANGE:    return range_index(e, obj.u.range, key, at);
 	case V_DICT:     return dict_index(e, obj.u.dict, key, at);
+	case V_SPEC:     return dict_index(e, spec_dict(e, obj.u.spec).u.dict, key, at);
 	case V_TREE:     return tree_get(e, obj.u.tree, key, at);
 	case V_INSTANCE: return children_index(e, obj.u.inst, key, at);
 	default:         return fail(e, E0107, at, "%s cannot be indexed", v_describe(e, obj));

@@ -247,6 +247,9 @@ static int makes_tensor(AstOp op, Value a, Value b)
 	return o.kind == V_TENSOR || is_number(o) || is_seq(o) || o.kind == V_ARRAY;
 }
 
+/* comparing one of these with anything else is a mistake (R2, R3, R386) */
+static int only_among_themselves(Value v) { return v.kind == V_GRAPH || v.kind == V_IR || v.kind == V_GROUPING; }
+
 Value eval_binary(Elab *e, AstOp op, Value a, Value b, Span at)
 {
 	switch (op) {
@@ -261,8 +264,8 @@ Value eval_binary(Elab *e, AstOp op, Value a, Value b, Span at)
 	}
 	if (makes_tensor(op, a, b)) return tensor_binary(e, op, a, b, at);
 	if (a.kind == V_ARRAY || b.kind == V_ARRAY) return array_binary(e, op, a, b, at);
-	if ((a.kind == V_GRAPH) != (b.kind == V_GRAPH) && (op == AO_EQ || op == AO_NE)) return bad_operands(e, op, a, b, at);
 	if (op == AO_EQ || op == AO_NE) {
+		if (a.kind != b.kind && (only_among_themselves(a) || only_among_themselves(b))) return bad_operands(e, op, a, b, at);
 		int same = values_equal_or(a, b);
 		if (same < 0) return fail(e, E0803, at, "these values are too large, or too deeply nested, to compare");
 		return v_bool(same == (op == AO_EQ));

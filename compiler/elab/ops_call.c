@@ -287,10 +287,9 @@ static int place(Elab *e, OpCall *c, int i)
 	Value v = c->val[i];
 	Tensor *hole = NULL;
 	const char *what = arena_printf(e->mem, "`%s` of %s", p->name, c->shown);
+	if ((p->kind == P_HINT || p->kind == P_STR) && !strcmp(p->name, "name") && is_given(v)) return want_str(e, v, c->at, what, &c->name);
 	switch (p->kind) {
-	case P_HINT:
-		if (strcmp(p->name, "name") || !is_given(v)) return 1;
-		return want_str(e, v, c->at, what, &c->name);
+	case P_HINT:    return 1;
 	case P_TENSOR:  return add_operand(e, c, v, p->name);
 	case P_TENSORS: return add_operands(e, c, v, p->name);
 	case P_OPT_TENSOR:

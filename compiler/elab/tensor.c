@@ -137,6 +137,7 @@ static Value get_id(Elab *e, Call *c)    { return v_cstr(e->mem, tensor_id(e->me
 static Value get_name(Elab *e, Call *c)  { return v_cstr(e->mem, T(c)->name); }
 static Value get_scope(Elab *e, Call *c) { return v_cstr(e->mem, T(c)->graph->id); }
 static Value get_graph(Elab *e, Call *c) { return v_graph(e, T(c)->graph); }
+static Value get_ir(Elab *e, Call *c)    { (void)e; return v_ir(T(c)->graph->ir); }
 static Value get_transposed(Elab *e, Call *c)    { return op_by_name(e, "transpose", c->at, 1, c->self); }
 static Value get_transposed_in(Elab *e, Call *c) { return op_by_name(e, "transpose_", c->at, 1, c->self); }
 static Value get_by_ref(Elab *e, Call *c) { (void)e; return v_bool(T(c)->by_ref); }
@@ -148,6 +149,34 @@ static Value get_kind(Elab *e, Call *c)
 }
 
 static Value get_repr(Elab *e, Call *c) { return v_cstr(e->mem, tensor_repr(e->mem, T(c))); }
+
+/* what only variables have */
+static int is_variable(Elab *e, Call *c, const char *what)
+{
+	if (T(c)->kind == T_VARIABLE) return 1;
+	fail(e, E0102, c->at, "`%s` is a property of variables, and `%s` is none", what, T(c)->name);
+	return 0;
+}
+
+/* R130: N groups hold N values */
+static Value get_on_host(Elab *e, Call *c)
+{
+	return is_variable(e, c, "shape_on_host") ? v_shape(e->mem, variable_host_shape(T(c))) : v_error();
+}
+
+static Value get_on_replica(Elab *e, Call *c) { return is_variable(e, c, "shape_on_replica") ? get_shape(e, c) : v_error(); }
+
+static Value get_retrieval(Elab *e, Call *c)
+{
+	if (!is_variable(e, c, "retrieval_mode")) return v_error();
+	return v_cstr(e->mem, T(c)->retrieval == ALL_REPLICAS ? "all_replicas" : "one_per_group");
+}
+
+static Value get_grouping(Elab *e, Call *c)
+{
+	GroupingOf g = { T(c)->graph->ir, T(c)->grouping };
+	return is_variable(e, c, "replica_grouping") ? v_of(V_GROUPING, arena_dup(e->mem, &g, sizeof g)) : v_error();
+}
 
 static Value get_ipu(Elab *e, Call *c)
 {
@@ -186,7 +215,8 @@ static Value do_diag(Elab *e, Call *c)
 const Builtin tensor_methods[] = {
 	{ "shape", NULL, get_shape }, { "rank", NULL, get_rank }, { "nelms", NULL, get_nelms }, { "dtype", NULL, get_dtype },
 	{ "spec", NULL, get_spec }, { "meta_shape", NULL, get_meta }, { "id", NULL, get_id }, { "name", NULL, get_name },
-	{ "scope", NULL, get_scope }, { "graph", NULL, get_graph }, { "kind", NULL, get_kind }, { "repr", NULL, get_repr },
+	{ "scope", NULL, get_scope }, { "graph", NULL, get_graph }, { "ir", NULL, get_ir }, { "kind", NULL, get_kind }, { "repr", NULL, get_repr },
 	{ "ipu", NULL, get_ipu }, { "tile_set", NULL, get_tiles }, { "by_ref", NULL, get_by_ref }, { "T", NULL, get_transposed },
-	{ "T_", NULL, get_transposed_in }, { "strides", "shape?", do_strides }, { "diag", "", do_diag }, { NULL, NULL, NULL }
+	{ "T_", NULL, get_transposed_in }, { "shape_on_host", NULL, get_on_host }, { "shape_on_replica", NULL, get_on_replica },
+	{ "retrieval_mode", NULL, get_retrieval }, { "replica_grouping", NULL, get_grouping }, { "strides", "shape?", do_strides }, { "diag", "", do_diag }, { NULL, NULL, NULL }
 };

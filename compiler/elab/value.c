@@ -154,6 +154,7 @@ static int equal_parts(Value a, Value b, Compare *c)
 	case V_LIST: case V_TUPLE: return a.u.list == b.u.list || same_items(a.u.list, b.u.list, c);
 	case V_DICT:  return a.u.dict == b.u.dict || same_dict(a.u.dict, b.u.dict, c);
 	case V_RANGE: return !memcmp(a.u.range, b.u.range, sizeof(Range));
+	case V_GROUPING: return a.u.grouping->ir == b.u.grouping->ir && a.u.grouping->index == b.u.grouping->index;
 	case V_SPEC:  return a.u.spec->dtype == b.u.spec->dtype && shape_eq(a.u.spec->shape, b.u.spec->shape);
 	default:      return values_same(a, b);
 	}

@@ -23,7 +23,8 @@
 	KIND(GRAPH, "a graph") KIND(STREAM, "a stream") KIND(BUFFER, "a remote buffer") KIND(TREE, "a tree") \
 	KIND(FACTORY, "a variable factory") KIND(NAMED, "a named graph") KIND(BOUND, "a bound graph") \
 	KIND(CALL, "a call record") KIND(GRAD, "a gradient record") KIND(EXPECTED, "an expected connection") \
-	KIND(CACHE, "a graph cache") KIND(CONTEXT, "a context") KIND(DATA, "a data set") KIND(OP, "an op record")
+	KIND(CACHE, "a graph cache") KIND(CONTEXT, "a context") KIND(DATA, "a data set") KIND(OP, "an op record") \
+	KIND(IR, "a program's IR") KIND(GROUPING, "groups of replicas")
 
 typedef enum VKind {
 #define KIND(id, text) V_##id,
@@ -54,6 +55,7 @@ typedef struct Elab Elab;
 typedef struct OpFn { const OpDef *def; int inplace; } OpFn;
 typedef struct DataSet { int kind; const char *split; int shuffle; } DataSet;       /* kind: DataKind of elab.h */
 typedef struct CallRecord { Op *op; } CallRecord;
+typedef struct GroupingOf { Ir *ir; int index; } GroupingOf;
 
 typedef struct Value {
 	VKind kind;
@@ -90,6 +92,8 @@ typedef struct Value {
 		Cache *cache;
 		Context *context;
 		DataSet *data;
+		Ir *ir;
+		GroupingOf *grouping;
 	} u;
 } Value;
 
@@ -111,6 +115,7 @@ struct Fn {
 	int is_expr;
 	Env *env;                            /* where it was made */
 	Instance *self;                      /* functions of a module's body, and its build */
+	const struct Within *within;         /* contexts that its body runs in: in_sequence()(f) */
 };
 
 struct Method { Value self; const Builtin *fn; OpFn op; };       /* fn NULL: an op written as a method */
@@ -159,6 +164,8 @@ struct Cache { VEC(CacheEntry) at; };
 
 typedef enum ContextKind { CTX_SEQUENCE, CTX_IPU, CTX_IO_TILES, CTX_SCOPE, CTX_DEBUG, CTX_GRAPH } ContextKind;
 struct Context { ContextKind kind; int64_t n; SeqMode seq; const char *name; Graph *graph; };
+/* innermost first */
+typedef struct Within { const Context *c; const struct Within *outer; } Within;
 
 /* --- making values ------------------------------------------------------------------------------------------ */
 static inline Value v_of(VKind k, void *p) { return (Value){ .kind = k, .u.p = p }; }

@@ -95,13 +95,20 @@ static int specs_match(Spec a, Spec b)
 	return a.dtype == b.dtype && shape_eq(a.shape, b.shape) && a.has_meta == b.has_meta && (!a.has_meta || shape_eq(a.meta, b.meta));
 }
 
+/* shards of other tensors look alike without the shape of the whole */
+static const char *full_spec(Arena *a, Spec s)
+{
+	const char *own = spec_str(a, s.dtype, s.shape);
+	return s.has_meta ? arena_printf(a, "%s of %s", own, shape_str(a, s.meta)) : own;
+}
+
 static int check_input(Infer *in, int i)
 {
 	const Tensor *parent = in->op->in.at[i], *input = callee_input(in->op, i);
 	Arena *a = in->b->ir->mem;
 	if (!input || parent->poison || input->poison || specs_match(parent->spec, input->spec)) return 1;
 	Diag *d = infer_error(in, E0425, "input `%s` of the %s does not match", input->name, graph_word(in->op, input->graph));
-	diag_label(in->b->ir->ds, d, "%s against %s", spec_str(a, parent->spec.dtype, parent->spec.shape), spec_str(a, input->spec.dtype, input->spec.shape));
+	diag_label(in->b->ir->ds, d, "%s against %s", full_spec(a, parent->spec), full_spec(a, input->spec));
 	diag_note(in->b->ir->ds, d, input->at, "%s expects %s", graph_repr(a, input->graph), spec_str(a, input->spec.dtype, input->spec.shape));
 	return 0;
 }

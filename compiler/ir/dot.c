@@ -2,7 +2,7 @@
  *
  * Boxes are ops: place in the schedule, type, id, callee, IPU and tile set.  Ovals are tensors.  An operand
  * that an op writes is drawn red, a result that shares its operand's memory blue, both purple; constraints
- * are dashed. */
+ * are dashed.  A slice of the schedule can be drawn alone (R71). */
 #include "compiler/ir/ir.h"
 
 #include "compiler/ops/op.h"
@@ -41,14 +41,15 @@ static int shared(const Op *op, int in)
 	return 0;
 }
 
-static void put_edges(const Op *op, Buf *out)
+/* constraints are drawn between ops of the slice; `drawn` is by position in g->ops */
+static void put_edges(const Op *op, const char *drawn, Buf *out)
 {
 	for (int i = 0; i < op->in.n; i++)
 		if (op->in.at[i]) buf_printf(out, "\tt%d -> o%d [color=%s];\n", op->in.at[i]->index, op->id, edge_color(op_modifies(op, i), shared(op, i)));
 	for (int i = 0; i < op->out.n; i++)
 		buf_printf(out, "\to%d -> t%d [color=%s];\n", op->id, op->out.at[i]->index, edge_color(0, op_output_aliases(op, i) >= 0));
 	for (int i = 0; i < op->after.n; i++)
-		buf_printf(out, "\to%d -> o%d [style=dashed];\n", op->after.at[i]->id, op->id);
+		if (drawn[op->after.at[i]->mark]) buf_printf(out, "\to%d -> o%d [style=dashed];\n", op->after.at[i]->id, op->id);
 }
 
 /* streams stand apart: an op is joined to the one it names */
@@ -77,18 +78,37 @@ static void put_op(const Op *op, int place, Buf *out)
 	buf_printf(out, "\\nipu %d%s\"];\n", op->ipu, op->tiles == TILES_IO ? ", io tiles" : "");
 }
 
-void ir_dot(const Graph *g, Buf *out)
+/* the tensors that ops of the slice touch; all of them when the whole schedule is drawn */
+static void put_tensors(const Graph *g, Op *const *order, int first, int last, Buf *out)
+{
+	char *drawn = NEWN(out->mem, char, g->ir->ntensor + 1);
+	int whole = first <= 0 && last >= g->ops.n - 1;
+	for (int i = first; i <= last; i++) {
+		for (int k = 0; k < order[i]->in.n; k++)
+			if (order[i]->in.at[k]) drawn[order[i]->in.at[k]->index] = 1;
+		for (int k = 0; k < order[i]->out.n; k++) drawn[order[i]->out.at[k]->index] = 1;
+	}
+	for (int i = 0; i < g->tensors.n; i++)
+		if (whole || drawn[g->tensors.at[i]->index]) put_tensor(g->tensors.at[i], out);
+}
+
+void ir_dot(const Graph *g, int first, int last, Buf *out)
 {
 	Op **order = schedule((Graph *)g, out->mem);
+	if (!order) order = g->ops.at;
+	if (first < 0) first = 0;
+	if (last < 0 || last >= g->ops.n) last = g->ops.n - 1;
 	buf_puts(out, "digraph \"");
 	put_quoted(out, g->id[0] ? g->id : "main");
 	buf_puts(out, "\" {\n");
-	for (int i = 0; i < g->tensors.n; i++) put_tensor(g->tensors.at[i], out);
-	for (int i = 0; i < g->ops.n; i++) {
-		const Op *op = order ? order[i] : g->ops.at[i];
-		put_op(op, i, out);
-		put_streams(op, out);
-		put_edges(op, out);
+	put_tensors(g, order, first, last, out);
+	char *drawn = NEWN(out->mem, char, g->ops.n + 1);
+	for (int i = 0; i < g->ops.n; i++) g->ops.at[i]->mark = i;
+	for (int i = first; i <= last; i++) drawn[order[i]->mark] = 1;
+	for (int i = first; i <= last; i++) {
+		put_op(order[i], i, out);
+		put_streams(order[i], out);
+		put_edges(order[i], drawn, out);
 	}
 	buf_puts(out, "}\n");
 }

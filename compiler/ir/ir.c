@@ -40,6 +40,11 @@ Ir *ir_new(Arena *mem, Intern *names, Diags *ds, int replicas)
 	return ir;
 }
 
+void ir_set_replicas(Ir *ir, int replicas)
+{
+	ir->replicas = ir->local_replicas = ir->groupings.at[0]->size = replicas;
+}
+
 static int id_taken(Ir *ir, const char *id) { return map_has(&ir->ids, intern_str(ir->names, id)); }
 
 Graph *ir_graph(Ir *ir, const char *name)

@@ -166,13 +166,14 @@ typedef struct Stream {
 } Stream;
 
 typedef struct RemoteBuffer { int id; Spec spec; int64_t entries; Ir *ir; Span at; } RemoteBuffer;
+/* groups of replicas that hold one value together; assignment: replica → group, empty where stride and size say it */
 typedef struct Grouping { int stride, size, count; VEC(int) assignment; int is_const; } Grouping;
 
 struct Ir {
 	Arena *mem;
 	Intern *names;
 	Diags *ds;
-	int number;                  /* R2 */
+	int number;                  /* of the programs built in one go, from 0 (R2) */
 	Graph *main;
 	VEC(Graph *) graphs;         /* main first, then in creation order */
 	int ntensor;                 /* indices handed out */
@@ -237,6 +238,14 @@ Op     *ir_call(Build *b, int code, Graph *then, Graph *other, Tensor *const *in
 /* set_parent_input_modified (R162): operand i of a call or repeat is passed by reference; 0 after a diagnostic */
 int     ir_mark_modified(Build *b, Op *call, int i, int infer);
 
+/* Groups of replicas: the index in ir->groupings of one made so, old or new; -1 with the reason. */
+int     grouping_const(Ir *ir, int64_t stride, int64_t size, const char **why);
+int     grouping_from(Ir *ir, const int *group, int n, const char **why);       /* replica → group */
+int     grouping_at(const Grouping *g, int replica);                            /* its group */
+int     grouping_same(const Ir *ir, const Grouping *a, const Grouping *b);
+Shape   variable_host_shape(const Tensor *t);                                  /* of t->data: groups in front, where there are several */
+void    ir_set_replicas(Ir *ir, int replicas);                                  /* while no other grouping was made */
+
 /* --- rewriting ----------------------------------------------------------------------------------------- */
 void    ir_add_output(Graph *g, Tensor *t, const char *site_name);      /* and a result at every call site; site_name as R52 */
 void    ir_set_input(Op *op, int i, Tensor *t);                         /* keeps uses right */
@@ -279,6 +288,7 @@ Op **schedule(Graph *g, Arena *mem);
 void ir_print(const Ir *ir, Buf *out);                                  /* textual IR; ir_parse gives the same Ir back */
 Ir  *ir_parse(Arena *mem, Intern *names, Diags *ds, uint32_t src);
 void print_schedule(Graph *g, const Map *arg_names, Buf *out);          /* R56–R64; arg_names: Tensor * → dotted name, may be NULL */
-void ir_dot(const Graph *g, Buf *out);                                  /* one digraph */
+/* one digraph; of the ops only those from `first` to `last` in the schedule, last < 0: to the end */
+void ir_dot(const Graph *g, int first, int last, Buf *out);
 
 #endif

@@ -44,10 +44,10 @@ static int check_origin(const Verify *v, const Graph *g, const Tensor *t)
 	if ((t->def != NULL) + (t->input_index >= 0) + (t->kind != T_TENSOR) != 1)
 		return wrong_tensor(v, t, "it must have one origin: an op, the graph's inputs, or host data");
 	if (t->kind != T_TENSOR && !t->data) return wrong_tensor(v, t, "it has no host data");
-	if (t->data && (t->data->dtype != t->spec.dtype || !shape_eq(t->data->shape, t->spec.shape)))
-		return wrong_tensor(v, t, "its host data has another shape or dtype");
 	if (t->kind == T_VARIABLE && g != v->ir->main) return wrong_tensor(v, t, "variables live in the main graph");
 	if (t->kind == T_VARIABLE && (t->grouping < 0 || t->grouping >= v->ir->groupings.n)) return wrong_tensor(v, t, "no such grouping");
+	if (t->data && (t->data->dtype != t->spec.dtype || !shape_eq(t->data->shape, variable_host_shape(t))))
+		return wrong_tensor(v, t, "its host data has another shape or dtype");
 	return 1;
 }
 

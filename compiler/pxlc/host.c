@@ -184,6 +184,10 @@ pxl_program_options host_program_options(const Cli *c)
 	o.level = (int)c->level;
 	o.jit = !c->jit || !strcmp(c->jit, "auto") ? PXL_JIT_AUTO : !strcmp(c->jit, "tcc") ? PXL_JIT_TCC : PXL_JIT_CC;
 	o.no_pass = c->no_pass;
+	o.dot_dir = c->dot;
+	o.dot_checks = c->dot_checks;
+	o.dot_first = (int)c->dot_first;
+	o.dot_count = (int)c->dot_count;
 	return o;
 }
 

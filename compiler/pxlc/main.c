@@ -4,14 +4,14 @@
 #include "compiler/pxlc/commands.h"
 
 const Command commands[] = {
-	{ "run", "FILE", "Build a program, run it once, print what it puts out.", "--program --no-pass", cmd_run,
+	{ "run", "FILE", "Build a program, run it once, print what it puts out.", "--program --no-pass --dot --dot-checks --dot-first --dot-count", cmd_run,
 	  "Each output stream is printed as `name: dtype[shape]` and its values, long ones abridged.\n"
 	  "Inputs come from --in; with --out nothing is printed but what goes to files." },
 	{ "train", "FILE", "Run the file's `train` task: progress, a summary, and what the task saves.",
-	  "--task --epochs --limit --resume --log --no-pass", cmd_train,
+	  "--task --epochs --limit --resume --log --no-pass --dot --dot-checks --dot-first --dot-count", cmd_train,
 	  "Ctrl-C saves what the task saves and exits 130; --resume goes on from there." },
-	{ "test", "FILE", "Run the file's `test` task and print each metric as `name: value`.", "--task --epochs --limit --log --no-pass", cmd_test, NULL },
-	{ "check", "FILE…", "Say what is wrong with models, and nothing else.", "", cmd_check,
+	{ "test", "FILE", "Run the file's `test` task and print each metric as `name: value`.", "--task --epochs --limit --log --no-pass --dot --dot-checks --dot-first --dot-count", cmd_test, NULL },
+	{ "check", "FILE…", "Say what is wrong with models, and nothing else.", "--dot --dot-checks --dot-first --dot-count", cmd_check,
 	  "Every program of each file is built with its default parameters, or those of --set." },
 	{ "emit", "STAGE FILE", "Print a stage of the compiler: ast, ir, schedule, dot, plan or c.", "--program --after --no-pass", cmd_emit,
 	  "The main graph comes first, then subgraphs in the order they were made." },

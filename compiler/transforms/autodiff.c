@@ -379,6 +379,7 @@ GradInfo *autodiff(Build *at, Graph *fwd, const AutodiffOptions *o)
 	Tensor *const *req = o->required ? o->required : fwd->inputs.at;
 	int nprov = o->provided ? o->nprovided : fwd->written_outputs;
 	int nreq = o->required ? o->nrequired : fwd->inputs.n;
+	int clashes = at->ir->next_clash;        /* given back at the end: names that the user makes later must not depend on ours */
 	Reach *reach;
 	GradInfo *gi;
 
@@ -386,6 +387,7 @@ GradInfo *autodiff(Build *at, Graph *fwd, const AutodiffOptions *o)
 	reach = ad_reach(&run, fwd, prov, nprov);
 	if (!check_required(&run, fwd, reach, req, nreq)) return NULL;
 	gi = ad_graph(&run, fwd, reach, req, nreq, 0);
+	at->ir->next_clash = clashes;
 	if (gi) publish(&run);
 	return gi;
 }

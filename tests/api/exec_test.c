@@ -1,6 +1,6 @@
 /* exec_test.c — whole programs: every model in tests/exec, run as its comments say and compared.
  *
- *   # shows: R175 A50          rules that the file's expectations show
+ *   # shows: R175 A50          rules that the file's expectations show; may stand at the end of a line
  *   # program: p               begins a case; without it the only program is meant
  *   # set: n = 3               a parameter
  *   # in: x = 1 2 3            an input stream, in order of elements ([ ] and , are decoration)
@@ -29,7 +29,7 @@ typedef struct Case {
 	char *line[MAX_LINE];                /* "in: …", "var: …", "expect: …" */
 } Case;
 
-static char shows[1024], printed[1 << 16];
+static char shows[4096], printed[1 << 16];
 
 static void on_print(void *user, const char *text, size_t len)
 {
@@ -74,8 +74,10 @@ static int read_cases(char *text, Case *cases)
 	shows[0] = 0;
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
 		Case *c = &cases[n];
-		if (directive(line, "shows", &rest)) {
-			strcat(strcat(shows, shows[0] ? " " : ""), rest);
+		const char *mark = strstr(line, "# shows: ");
+		if (mark) {
+			size_t used = strlen(shows);
+			snprintf(shows + used, sizeof shows - used, "%s%s", used ? " " : "", mark + 9);
 		} else if (directive(line, "program", &rest)) {
 			if (begun && ++n == MAX_CASE) abort();
 			begun = 1;

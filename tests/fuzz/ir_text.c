@@ -38,7 +38,7 @@ static void use(Arena *mem, Ir *ir)
 	Buf out = buf_new(mem);
 	for (int i = 0; i < ir->graphs.n; i++) {
 		print_schedule(ir->graphs.at[i], NULL, &out);
-		ir_dot(ir->graphs.at[i], &out);
+		ir_dot(ir->graphs.at[i], 0, -1, &out);
 		for (int k = 0; k < ir->graphs.at[i]->tensors.n; k++) {
 			layout_of(ir->graphs.at[i]->tensors.at[k]);
 			tensor_ipu(ir->graphs.at[i]->tensors.at[k]);

@@ -217,7 +217,7 @@ static void dot(void)
 	Two r = two_calls(&t);
 	op2_(&t.b, OP_add, r.v, r.b->out.at[0]);
 	Buf b = buf_new(&t.mem);
-	ir_dot(t.ir->main, &b);
+	ir_dot(t.ir->main, 0, -1, &b);
 	int boxes = 0, ovals = 0;
 	for (const char *p = b.s; (p = strstr(p, "shape=box")); p++) boxes++;
 	for (const char *p = b.s; (p = strstr(p, "shape=oval")); p++) ovals++;

@@ -2,7 +2,7 @@
  *
  * Each tests/lang/eval/NAME.pxl, and each example, is loaded and all its programs are built, in order; prints go to NAME.out, and
  * diagnostics to NAME.err (whole caret texts).  A file that is absent means: nothing.  BLESS=1 rewrites both.
- * A model's `# shows: R48` line names the rules that its expectations show. */
+ * `# shows: R48` names the rules that the model's expectations show, at the end of an assertion the rules of that line. */
 #include <dirent.h>
 #include <stdlib.h>
 
@@ -77,11 +77,13 @@ static void run_model(const char *name, const char *text, char **out, char **err
 	free(r);
 }
 
+/* every `# shows:` comment of the text, those at the ends of lines too */
 static void rules_of(const char *text, char *out, size_t max)
 {
-	const char *s = strstr(text, "# shows:");
-	size_t n = s ? strcspn(s + 8, "\n") : 0;
-	snprintf(out, max, "%.*s", (int)n, s ? s + 8 : "");
+	size_t n = 0;
+	out[0] = 0;
+	for (const char *s = text; (s = strstr(s, "# shows:")) && n < max; s += 8)
+		n += (size_t)snprintf(out + n, max - n, "%.*s", (int)strcspn(s + 8, "\n"), s + 8);
 }
 
 /* 1 when the text is the golden file's */
@@ -105,7 +107,7 @@ static int by_name(const void *a, const void *b) { return strcmp(*(char *const *
 
 static void run_dir(const char *dir, const char *filter)
 {
-	char *names[512], path[512], rules[512];
+	char *names[512], path[512], rules[4096];
 	int n = 0;
 	DIR *d = opendir(dir);
 	for (struct dirent *f; d && (f = readdir(d)) && n < 512;) {
