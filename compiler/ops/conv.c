@@ -222,10 +222,11 @@ static void grad_weight(Grad *gr, Op *op)
 /* Small weights leave few pieces to hand out: then images are summed in parts.  Follows from the shape alone. */
 static int64_t parts_of(const Map3 *g)
 {
-	int64_t blocks = (g->m + 63) / 64 * ((g->c + 7) / 8) * g->groups, taps = 1, places = 1;
-	for (int i = 0; i < g->w.n; i++) taps *= g->w.k[i], places *= g->w.y[i];
-	double work = (double)g->images * (double)places * (double)taps * (double)(g->c * g->m * g->groups);
-	return blocks >= 4 || work < 2e6 || g->images < 2 ? 1 : g->images < 8 ? g->images : 8;
+	double taps = 1, places = 1;
+	for (int i = 0; i < g->w.n; i++) taps *= (double)g->w.k[i], places *= (double)g->w.y[i];
+	double rows = (double)(g->m * g->groups), blocks = ((double)g->c * taps / 512 + 1) * (rows / 64 + (double)g->groups);
+	double work = (double)g->images * places * taps * (double)g->c * rows;
+	return blocks >= 8 || work < 2e6 || g->images < 2 ? 1 : g->images < 8 ? g->images : 8;
 }
 
 static int lower_weight(Build *b, Op *op, Tensor **out)

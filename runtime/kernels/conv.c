@@ -6,8 +6,6 @@
  * conv_turn puts the weights in that order.  Products are summed a block of channels at a time. */
 #include "runtime/kernels/conv.h"
 
-#include <string.h>
-
 /* --- one piece: a box, for a block of rows of a group --------------------------------------------------------------- */
 
 typedef struct Out { const Conv *c; const char *sums; long ldc, rows, chan, size; } Out;
@@ -20,9 +18,14 @@ static void put_run(void *ctx, long column, long image, const long *at, long n)
 	long to = 0;
 	for (int i = 0; i < c->rank; i++) to = to * c->axis[i].result + c->axis[i].first + c->axis[i].every * at[i];
 	to += (image * c->groups * c->rows + o->chan) * o->size;
-	for (long r = 0; r < o->rows; r++)
-		c->rt->st[c->ytype](at_elem_mut(c->y, c->ytype, to + r * o->size), c->axis[c->rank - 1].every,
-		                    o->sums + (size_t)(r * o->ldc + column) * c->size, n);
+	long every = c->axis[c->rank - 1].every;
+	int plain_copy = every == 1 && is_native(c->ytype);
+	for (long r = 0; r < o->rows; r++) {
+		const char *from = o->sums + (size_t)(r * o->ldc + column) * c->size;
+		char *y = at_elem_mut(c->y, c->ytype, to + r * o->size);
+		if (plain_copy) copy_elements(y, from, (size_t)n * c->size);
+		else c->rt->st[c->ytype](y, every, from, n);
+	}
 }
 
 static void multiply(const Conv *c, RtLane *ln, const ConvBox *b, long group, long row, long rows, char *sums, long ldc)
@@ -216,17 +219,44 @@ int k_conv_data(struct pxlrt_lane *lane, const struct pxlrt_window *d, const voi
 /* phase by phase and group by group: row c, then m, then the phase's taps */
 typedef struct Turn { const struct pxlrt *rt; const struct pxlrt_window *d; int wtype; const char *w; char *to; size_t size; long taps; } Turn;
 
-static char *turn_taps(const Turn *t, const Phase *p, long from, char *to)
+enum { TAPS = 256 };             /* taps of a phase numbered at a time */
+
+/* numbers of a phase's taps, from the given place in the phase on; returns how many */
+static long phase_taps(const struct pxlrt_window *d, const Phase *p, long from, long *taps)
+{
+	long n = min_l(TAPS, p->all - from);
+	for (long k = 0; k < n; k++) {
+		long rest = from + k, scale = 1;
+		taps[k] = 0;
+		for (int i = d->rank - 1; i >= 0; i--) {
+			taps[k] += (p->first[i] + rest % p->taps[i] * p->apart[i]) * scale;
+			rest /= p->taps[i];
+			scale *= d->k[i];
+		}
+	}
+	return n;
+}
+
+static void turn_taps(const Turn *t, const long *taps, long n, long from, char *to)
+{
+	const float *w = (const float *)(const void *)t->w + from;
+	if (t->wtype == DT_F32 && t->size == 4) for (long k = 0; k < n; k++) ((float *)(void *)to)[k] = w[taps[k]];
+	else for (long k = 0; k < n; k++) t->rt->ld[t->wtype](to + (size_t)k * t->size, at_elem(t->w, t->wtype, from + taps[k]), 1, 1);
+}
+
+enum { TURN = 8 };               /* rows of w at a time, so that their pages stay at hand */
+
+static void turn_phase(const Turn *t, const Phase *p, char *to, long lo, long hi)
 {
 	const struct pxlrt_window *d = t->d;
-	long at[PXLRT_MAXSPACE] = { 0 };
-	for (int i = 0; i >= 0; to += t->size) {
-		long tap = 0;
-		for (i = 0; i < d->rank; i++) tap = tap * d->k[i] + p->first[i] + at[i] * p->apart[i];
-		t->rt->ld[t->wtype](to, at_elem(t->w, t->wtype, from * t->taps + tap), 1, 1);
-		for (i = d->rank - 1; i >= 0 && ++at[i] == p->taps[i]; i--) at[i] = 0;
+	long taps[TAPS], n;
+	for (long k = 0; k < p->all; k += n) {
+		n = phase_taps(d, p, k, taps);
+		for (long m = 0; m < d->m; m += TURN)
+			for (long r = lo; r < hi; r++)
+				for (long i = m; i < min_l(m + TURN, d->m); i++)
+					turn_taps(t, taps, n, ((r / d->c * d->m + i) * d->c + r % d->c) * t->taps, to + (size_t)((r * d->m + i) * p->all + k) * t->size);
 	}
-	return to;
 }
 
 static int turn_rows(RtLane *ln, void *ctx, long lo, long hi)
@@ -237,9 +267,7 @@ static int turn_rows(RtLane *ln, void *ctx, long lo, long hi)
 	(void)ln;
 	for (long i = 0, n = phases_of(d); i < n; i++) {
 		Phase p = phase_of(d, i);
-		char *to = t->to + (at + (size_t)(lo * d->m * p.all)) * t->size;
-		for (long r = lo; r < hi; r++)
-			for (long m = 0; m < d->m; m++) to = turn_taps(t, &p, (r / d->c * d->m + m) * d->c + r % d->c, to);
+		turn_phase(t, &p, t->to + at * t->size, lo, hi);
 		at += (size_t)(d->groups * d->c * d->m * p.all);
 	}
 	return 0;

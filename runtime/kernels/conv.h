@@ -13,6 +13,8 @@
 
 #include "runtime/kernels/provider.h"
 
+#include <string.h>
+
 enum {
 	ROOM_PLANES = 1536 << 10, ROOM_SUMS = 1536 << 10, ROOM_ROWS = 768 << 10, ROOM_OFFSETS = 128 << 10,   /* of a lane's scratch */
 	AIM_PLANES = 512 << 10, AIM_SUMS = 512 << 10,    /* what a piece should need: the second cache's */
@@ -47,6 +49,19 @@ typedef struct Conv {
 typedef struct ConvBox { long image, images, at[PXLRT_MAXSPACE], n[PXLRT_MAXSPACE]; } ConvBox;
 
 static inline long ceil_div(long a, long b) { return (a + b - 1) / b; }
+
+/* rows of a few elements: the two halves may overlap; n is a multiple of 4 */
+static inline void copy_elements(char *to, const char *from, size_t n)
+{
+	if (n > 128) memcpy(to, from, n);
+	else if (n >= 32) {
+		for (size_t i = 0; i + 32 < n; i += 32) memcpy(to + i, from + i, 32);
+		memcpy(to + n - 32, from + n - 32, 32);
+	} else if (n >= 16) {
+		memcpy(to, from, 16);
+		memcpy(to + n - 16, from + n - 16, 16);
+	} else for (size_t i = 0; i < n; i += 4) memcpy(to + i, from + i, 4);
+}
 
 void conv_open(Conv *c, RtLane *ln, const struct pxlrt_window *d);       /* what does not depend on the direction */
 /* cut: boxes whose sums (rows deep, if > 0) and planes are near the aims.  0: not even one column fits */

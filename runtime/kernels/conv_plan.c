@@ -1,8 +1,6 @@
 /* conv_plan.c — cutting a convolution into boxes, and staging a box's part of the source: see conv.h. */
 #include "runtime/kernels/conv.h"
 
-#include <string.h>
-
 /* --- taps along one axis --------------------------------------------------------------------------------------- */
 
 static long gcd(long a, long b)
@@ -77,7 +75,7 @@ static void choose(Conv *c)
 		c->taps *= a->taps;
 		all *= a->columns;
 	}
-	int few = all < 64 && c->images > 1;
+	int few = all <= 36 && c->images > 1;
 	if (few) c->fold = min_l(c->images, 256 / all);
 	for (int i = 0; i < c->rank; i++) {
 		ConvAxis *a = &c->axis[i];
@@ -173,24 +171,43 @@ void conv_runs(const Conv *c, const ConvBox *b, ConvRun run, void *ctx)
 
 /* --- staging --------------------------------------------------------------------------------------------------------- */
 
-typedef struct Stage { const Conv *c; const ConvBox *b; long kind[PXLRT_MAXSPACE], size[PXLRT_MAXSPACE], pitch[PXLRT_MAXSPACE]; } Stage;
+/* lo, hi: the part of a row of the last axis that lies in the source, from `from` on */
+typedef struct Stage { const Conv *c; const ConvBox *b; long kind[PXLRT_MAXSPACE], size[PXLRT_MAXSPACE], pitch[PXLRT_MAXSPACE], lo, hi, from; } Stage;
 
-/* how many of `n` places from `at` on, `step` apart, lie below 0, and how many below `source` */
+/* how many of `n` places from `at` on, `step` apart, lie below `source` */
 static long before(long at, long step, long source, long n)
 {
 	return at >= source ? 0 : min_l(n, ceil_div(source - at, step));
+}
+
+/* margins are a few elements: a loop beats a call */
+static void clear(const Conv *c, char *to, long n)
+{
+	if (n > 16) memset(to, 0, (size_t)n * c->size);
+	else if (c->size == 4) for (long i = 0; i < n; i++) ((float *)(void *)to)[i] = 0;
+	else for (long i = 0; i < n; i++) ((double *)(void *)to)[i] = 0;
+}
+
+static void last_row(Stage *s)
+{
+	int i = s->c->rank - 1;
+	const ConvAxis *a = &s->c->axis[i];
+	long at = s->b->at[i] * a->step + start_of(a, s->kind[i]);
+	s->lo = before(at, a->step, 0, a->len);
+	s->hi = before(at, a->step, a->source, a->len);
+	s->from = at + s->lo * a->step;
 }
 
 static void stage_row(const Stage *s, const char *from, char *to)
 {
 	const Conv *c = s->c;
 	const ConvAxis *a = &c->axis[c->rank - 1];
-	long at = s->b->at[c->rank - 1] * a->step + start_of(a, s->kind[c->rank - 1]);
-	long lo = before(at, a->step, 0, a->len), hi = before(at, a->step, a->source, a->len);
 	size_t e = c->size;
-	if (lo) memset(to, 0, (size_t)lo * e);
-	if (hi > lo) c->rt->ld[c->xtype](to + (size_t)lo * e, at_elem(from, c->xtype, at + lo * a->step), a->step, hi - lo);
-	if (hi < a->len) memset(to + (size_t)hi * e, 0, (size_t)(a->len - hi) * e);
+	long n = s->hi - s->lo;
+	if (s->lo) clear(c, to, s->lo);
+	if (n > 0 && a->step == 1 && is_native(c->xtype)) copy_elements(to + (size_t)s->lo * e, at_elem(from, c->xtype, s->from), (size_t)n * e);
+	else if (n > 0) c->rt->ld[c->xtype](to + (size_t)s->lo * e, at_elem(from, c->xtype, s->from), a->step, n);
+	if (s->hi < a->len) clear(c, to + (size_t)s->hi * e, a->len - s->hi);
 }
 
 /* one image's part of a plane, axis by axis; from: element 0 of what is left of the source */
@@ -221,6 +238,7 @@ void conv_stage(const Conv *c, const ConvBox *b, long group, long chan, long n, 
 		for (long k = 0; k < c->planes; k++) {
 			long rest = k;
 			for (int i = c->rank - 1; i >= 0; i--) s.kind[i] = rest % c->axis[i].kinds, rest /= c->axis[i].kinds;
+			last_row(&s);
 			for (long m = 0; m < b->images; m++) {
 				const char *from = at_elem(c->x, c->xtype, (((b->image + m) * c->groups + group) * c->chans + chan + ch) * size);
 				stage_axis(&s, 0, from, planes + ((ch * c->planes + k) * c->volume + m * pitch) * (long)c->size);

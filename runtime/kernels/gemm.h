@@ -433,9 +433,47 @@ static void G(taps_back)(long count, const void *g, long ldg, const void *b, con
 		G(tap_dot_rows)(min_l(TILE_ROWS, m - i), count, (const GT *)g + i * ldg, ldg, b, off, (GT *)c + i * ldc, ldc, n);
 }
 
+VM void G(tap_wide)(const int M, const int NV, long count, const GT *g, const GT *b, const long *off, GT *c, long ldc)
+{
+	VT acc[TILE_ROWS][8];
+	const GT *x[TILE_ROWS];
+	UNROLL for (int i = 0; i < M; i++) x[i] = b + off[i];
+	UNROLL for (int i = 0; i < M; i++)
+		UNROLL for (int j = 0; j < NV; j++) acc[i][j] = *(const VU *)(c + i * ldc + j * VL);
+	for (long p = 0; p < count; p++, g += NV * VL) {
+		VT row[8];
+		UNROLL for (int j = 0; j < NV; j++) row[j] = *(const VU *)(g + j * VL);
+		UNROLL for (int i = 0; i < M; i++) {
+			VT y = x[i][p] - (VT){ 0 };
+			UNROLL for (int j = 0; j < NV; j++) acc[i][j] = GFMA(y, row[j], acc[i][j]);
+		}
+	}
+	UNROLL for (int i = 0; i < M; i++)
+		UNROLL for (int j = 0; j < NV; j++) *(VU *)(c + i * ldc + j * VL) = acc[i][j];
+}
+
+#define TAP_WIDE(NV) case NV: \
+	for (; r + TILE_ROWS <= n; r += TILE_ROWS) G(tap_wide)(TILE_ROWS, NV, count, g, b, off + r, c + r * ldc, ldc); \
+	for (; r + 3 <= n; r += 3) G(tap_wide)(3, NV, count, g, b, off + r, c + r * ldc, ldc); \
+	for (; r < n; r++) G(tap_wide)(1, NV, count, g, b, off + r, c + r * ldc, ldc); \
+	break;
+
+static void G(taps_wide)(long count, const void *pg, int vecs, const void *pb, const long *off, void *pc, long ldc, long n)
+{
+	const GT *g = pg, *b = pb;
+	GT *c = pc;
+	long r = 0;
+	switch (vecs) {
+	TAP_WIDE(1) TAP_WIDE(2)
+#if VEC_BYTES >= 32
+	TAP_WIDE(3)
+#endif
+	}
+}
+
 static const GemmIsa G(gemm_isa) = {
 	.rows = TILE_ROWS, .cols = TILE_VECS * (VEC_BYTES / (int)sizeof(GT)), .lanes = VEC_BYTES / (int)sizeof(GT),
 	.block = G(block), .pack = G(pack), .pack_f16 = G(pack_f16), .pack_bf16 = G(pack_bf16),
-	.direct = G(direct), .direct_t = G(direct_t), .taps = G(taps), .taps_back = G(taps_back),
+	.direct = G(direct), .direct_t = G(direct_t), .taps = G(taps), .taps_back = G(taps_back), .taps_wide = G(taps_wide),
 };
 #endif

@@ -25,6 +25,8 @@ typedef struct GemmIsa {
 	void (*taps)(long k, const void *a, long lda, const void *b, const long *off, void *c, long ldc, long m, long n, int add);
 	/* c[i, r] += Σ_p g[i, p] b[off[r] + p], p < count, a multiple of lanes */
 	void (*taps_back)(long count, const void *g, long ldg, const void *b, const long *off, void *c, long ldc, long m, long n);
+	/* the same with g packed, vecs vectors wide ([count][vecs·lanes], up to cols / lanes of them): c[r, j] += Σ_p b[off[r] + p] g[p, j] */
+	void (*taps_wide)(long count, const void *g, int vecs, const void *b, const long *off, void *c, long ldc, long n);
 } GemmIsa;
 
 /* one product of a batch: d with this item's operands */

@@ -133,6 +133,8 @@ LOOP1(u64, u64, abs, x)
 			T v = *x; \
 			C one = (get); \
 			for (long i = 0; i < n; i++) y[i] = one; \
+		} else if (stride == 2) { \
+			EACH(n) { T v = x[2 * i]; y[i] = (get); } \
 		} else { \
 			for (long i = 0; i < n; i++) { T v = x[i * stride]; y[i] = (get); } \
 		} \

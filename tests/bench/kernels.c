@@ -1,5 +1,5 @@
 /* kernels.c — how fast the kernels are: GFLOP/s of matrix products by both providers, nanoseconds per element of
- * the rest.  `build/b/kernels [threads]`; the best of several runs, so that a busy machine misleads least. */
+ * the rest.  `build/b/kernels [threads [convolution]]`; the best of several runs, so that a busy machine misleads least. */
 #include "runtime/kernels/kernels.h"
 
 #include <stdio.h>
@@ -75,6 +75,35 @@ static void bench_products(RtPool *pool)
 		rt_free(NULL, a), rt_free(NULL, b), rt_free(NULL, c);
 	}
 	rt_free(NULL, one.scratch), rt_free(NULL, two.scratch);
+}
+
+typedef struct ConvShape { long images, c, m, x, k, stride, pad, groups; const char *what; } ConvShape;
+static const ConvShape convs[] = {
+	{ 8, 1, 6, 28, 5, 1, 2, 1, "lenet 1, b=8" }, { 8, 6, 16, 14, 5, 1, 0, 1, "lenet 2, b=8" }, { 64, 1, 6, 28, 5, 1, 2, 1, "lenet 1, b=64" }, { 64, 6, 16, 14, 5, 1, 0, 1, "lenet 2, b=64" },
+	{ 2, 64, 64, 56, 3, 1, 1, 1, "resnet 56" }, { 2, 128, 128, 28, 3, 1, 1, 1, "resnet 28" }, { 2, 256, 256, 14, 3, 1, 1, 1, "resnet 14" }, { 2, 512, 512, 7, 3, 1, 1, 1, "resnet 7" },
+	{ 1, 3, 64, 224, 7, 2, 3, 1, "resnet first" }, { 2, 64, 128, 56, 3, 2, 1, 1, "stride 2" }, { 2, 64, 256, 56, 1, 1, 0, 1, "1x1" }, { 8, 128, 128, 28, 3, 1, 1, 128, "depthwise" },
+};
+
+static void bench_convs(RtPool *pool, const char *only)
+{
+	RtLane l = lane(rt_table(0), pool);
+	printf("%-16s %26s %26s %26s\n", "convolution", "forward", "data", "weight");
+	for (size_t i = 0; i < sizeof convs / sizeof *convs; i++) {
+		const ConvShape *p = &convs[i];
+		if (only && !strstr(p->what, only)) continue;
+		long y = (p->x + 2 * p->pad - p->k) / p->stride + 1, parts = p->c * p->m > 256 ? 1 : p->images < 8 ? p->images : 8;
+		struct pxlrt_window d = { DT_F32, DT_F32, 2, p->images, p->groups, p->c / p->groups, p->m / p->groups, { p->x, p->x }, { y, y }, { p->k, p->k },
+		                          { p->stride, p->stride }, { p->pad, p->pad }, { 1, 1 } };
+		long nw = p->m * p->c / p->groups * p->k * p->k;
+		float *a = floats(p->images * p->c * p->x * p->x), *b = floats(p->images * p->m * y * y), *w = floats(nw * parts), *t = floats(nw);
+		double f, g, h, flop = 2e-9 * (double)(p->images * nw * y * y);
+		BEST(f, l.rt->conv(&l.pub, &d, a, t, b));
+		BEST(g, l.rt->conv_turn(&l.pub, &d, DT_F32, w, t); l.rt->conv_data(&l.pub, &d, b, t, a));
+		BEST(h, l.rt->conv_weight(&l.pub, &d, parts, a, b, w));
+		printf("%-16s %10.1f us %6.1f GF/s %10.1f us %6.1f GF/s %10.1f us %6.1f GF/s\n", p->what, f * 1e6, flop / f, g * 1e6, flop / g, h * 1e6, flop / h);
+		rt_free(NULL, a), rt_free(NULL, b), rt_free(NULL, w), rt_free(NULL, t);
+	}
+	rt_free(NULL, l.scratch);
 }
 
 /* numbers as a network has them: with all-alike ones activations end as denormals, which are slow everywhere */
@@ -180,6 +209,8 @@ int main(int argc, char **argv)
 	int threads = argc > 1 ? atoi(argv[1]) : 1;
 	RtPool *pool = threads > 1 ? rt_pool_new(threads, NULL, &e) : NULL;
 	printf("%s, %d threads\n", ((const KernelTable *)(const void *)rt_table(0))->isa.name, threads);
+	bench_convs(pool, argc > 2 ? argv[2] : NULL);
+	if (argc > 2) return 0;
 	bench_products(pool);
 	for (int b = 8; b <= 512; b *= 4) bench_step(pool, b);
 	if (threads == 1) bench_elements();
