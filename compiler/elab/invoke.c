@@ -246,6 +246,22 @@ static int no_refs(Elab *e, const Graph *g, Span at)
 	return 1;
 }
 
+/* Results of the branches pair by position, so outputs that autodiff added to one of them stay behind a call. */
+static Graph *as_written(Elab *e, Graph *g, Span at)
+{
+	if (g->outputs.n == g->written_outputs) return g;
+	Graph *w = ir_graph(e->b.ir, g->name);
+	Tensor **in = NEWN(e->mem, Tensor *, g->inputs.n + 1);
+	w->at = at;
+	w->chain = e->b.chain;
+	Entered was = graph_enter(e, w);
+	for (int i = 0; i < g->inputs.n; i++) in[i] = ir_input(&e->b, g->inputs.at[i]->spec, g->inputs.at[i]->name, 0);
+	Op *op = invoke(e, g, in, at);
+	for (int i = 0; op && i < g->written_outputs; i++) ir_output(&e->b, op->out.at[i]);
+	graph_leave(e, &was);
+	return op ? w : NULL;
+}
+
 static Op *conditional_op(Elab *e, Call *c)
 {
 	Tensor *cond;
@@ -258,6 +274,7 @@ static Op *conditional_op(Elab *e, Call *c)
 	in[0] = cond;
 	for (int i = 0; i < a->inputs.n; i++) in[1 + i] = x[i];
 	for (int i = 0; i < b->inputs.n; i++) in[1 + a->inputs.n + i] = y[i];
+	if (!(a = as_written(e, a, c->at)) || !(b = as_written(e, b, c->at))) return NULL;
 	return emit(e, "conditional", a, b, in, 1 + a->inputs.n + b->inputs.n, NULL, c->at);
 }
 

@@ -171,7 +171,7 @@ static void mark_by_ref_inputs(Ir *ir, Op *op)
 	for (int i = 0; i < op->in.n; i++) {
 		const Tensor *input = callee_input(op, i);
 		if (!input || !input->by_ref || is_conditional(op)) continue;
-		int carried = is_repeat(op) && i < op->callee[0]->outputs.n;
+		int carried = is_repeat(op) && i < op->callee[0]->written_outputs;
 		set_passing(ir, op, i, carried ? BY_REF_WHOLE : BY_REF);
 	}
 }

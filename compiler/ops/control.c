@@ -51,8 +51,8 @@ static int infer_repeat(Infer *in)
 	Ir *ir = in->b->ir;
 	int64_t count = op_attr(in->op, "repeat_count")->i;
 	if (count < 0) return infer_error(in, E0429, "`repeat_count` is negative: %" PRId64, count), 0;
-	if (g->outputs.n > g->inputs.n) return infer_error(in, E0429, "the graph of `repeat` has more outputs than inputs: %d and %d", g->outputs.n, g->inputs.n), 0;
-	for (int i = 0; i < g->outputs.n; i++) {
+	if (g->written_outputs > g->inputs.n) return infer_error(in, E0429, "the graph of `repeat` has more outputs than inputs: %d and %d", g->written_outputs, g->inputs.n), 0;
+	for (int i = 0; i < g->written_outputs; i++) {          /* what autodiff added is not carried */
 		const Tensor *y = g->outputs.at[i], *x = g->inputs.at[i];
 		if (spec_same(x->spec, y->spec)) continue;
 		Diag *d = infer_error(in, E0429, "output %d of the graph of `repeat` does not fit its input %d", i, i);

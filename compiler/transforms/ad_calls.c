@@ -259,19 +259,19 @@ static void repeat(Grad *gr, Op *op)
 	Graph *g = op->callee[0];
 	GradInfo *gi = info_of(gr->ad->run, g);
 	int64_t count = op_attr(op, "repeat_count")->i;
-	int carried = op->out.n, nin = g->inputs.n, width = nin + g->outputs.n;
+	int carried = g->written_outputs, nin = g->inputs.n, width = nin + g->outputs.n;
 	Tensor **rows, **dout, **din;
 
 	if (!can_unroll(gr, op, count)) return;
 	dout = NEWN(gr->ad->mem, Tensor *, g->outputs.n + 1);
 	din = NEWN(gr->ad->mem, Tensor *, nin + 1);
-	for (int k = 0; k < carried; k++) dout[k] = grad_has(gr, op, k) ? grad_of(gr, op, k) : NULL;
+	for (int k = 0; k < op->out.n; k++) dout[k] = grad_has(gr, op, k) ? grad_of(gr, op, k) : NULL;
 	rows = count ? repeat_states(gr, op, (int)count, carried) : NULL;
 	for (int i = (int)count - 1; i >= 0 && gi && !gr->ad->failed; i--) {
 		Site s = { gr, op, gi, 0, rows + (size_t)i * (size_t)width, dout };
 		Op *call = ir_call(&gr->b, OP_call, gi->graph, NULL, grad_operands(&s), gi->ins.n, NULL);
 
-		for (int k = 0; k < carried; k++) dout[k] = NULL;
+		for (int k = 0; k < op->out.n; k++) dout[k] = NULL;      /* outputs that autodiff added were those of the last turn */
 		for (int j = 0; j < gi->outs.n; j++) {
 			int k = gi->outs.at[j].fwd->input_index;
 			if (k < 0) continue;
