@@ -18,6 +18,8 @@ typedef struct RtLane {
 	RtSession *s;
 	RtPool *pool;                        /* NULL: one thread */
 	void *scratch;                       /* RT_SCRATCH_BYTES, aligned to 64 */
+	char *remote;                        /* entries of remote buffers */
+	RtTraffic traffic;
 	int site;                            /* where faults of the next calls happen: set by `at` */
 	RtErr err;                           /* the first fault of this run */
 } RtLane;
@@ -31,6 +33,10 @@ int  lane_fault_at(struct pxlrt_lane *ln, int site, const char *what);       /* 
 void lane_at(struct pxlrt_lane *ln, int site);
 int  lane_host_load(struct pxlrt_lane *ln, int stream, const void **out);
 int  lane_host_store(struct pxlrt_lane *ln, int stream, const void *x);
+int  lane_remote_load(struct pxlrt_lane *ln, int buffer, int offset_dtype, const void *offset, void *y);
+int  lane_remote_store(struct pxlrt_lane *ln, int buffer, int offset_dtype, const void *offset, const void *x);
+int  lane_exchange(struct pxlrt_lane *ln, const struct pxlrt_transfer *t, int n, void *const *p);
+int  lane_code_load(struct pxlrt_lane *ln, int segment);
 int  lane_print(struct pxlrt_lane *ln, const struct pxlrt_print *d, const void *x);
 
 /* --- implemented by kernels ----------------------------------------------------------------------- */

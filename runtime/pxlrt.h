@@ -6,7 +6,7 @@
 #ifndef PXLRT_H
 #define PXLRT_H
 
-#define PXLRT_ABI 1
+#define PXLRT_ABI 2
 #define PXLRT_BLOCK 128                  /* elements a blocked loop handles at a time */
 
 struct pxlrt;
@@ -100,6 +100,11 @@ struct pxlrt_roi { int dtype, index_dtype; long n, c, h, w, r, ph, pw, ratio; do
 enum { PXLRT_MEAN_LOSS, PXLRT_SUM_LOSS, PXLRT_NO_REDUCTION };
 struct pxlrt_nll { int dtype, label_dtype, reduction, has_ignore, log_prob; long rows, classes; long long ignore; double eps, eps_grad; };
 
+/* Something that moves between the device and a stream (index) or an entry of a remote buffer (index). With each go two pointers:
+ * to the data (of a host load: to the pointer that it sets), and to the number of the entry, an integer of type `offset`. */
+enum { PXLRT_HOST_LOAD, PXLRT_HOST_STORE, PXLRT_REMOTE_LOAD, PXLRT_REMOTE_STORE, PXLRT_CODE_LOAD, PXLRT_MOVES };
+struct pxlrt_transfer { int kind, index, offset, site; };
+
 /* width of 0 never wraps; digits of 0: unaligned, format ignored; threshold of 0 never abridges */
 enum { PXLRT_FORMAT_AUTO, PXLRT_FORMAT_FIXED, PXLRT_FORMAT_SCIENTIFIC, PXLRT_FORMAT_NONE };
 struct pxlrt_print { int dtype, rank; long dim[PXLRT_MAXRANK]; const char *title; long threshold, edge, width; int digits, format; char sep, open, close; };
@@ -168,6 +173,12 @@ struct pxlrt {
 	/* next entry of a stream; loads hand out a pointer into the caller's array or an internal one, valid for this run */
 	int (*host_load)(struct pxlrt_lane *ln, int stream, const void **out);
 	int (*host_store)(struct pxlrt_lane *ln, int stream, const void *x);
+	/* entries of remote buffers; the number of the entry is an integer of offset_dtype; out of range is a fault */
+	int (*remote_load)(struct pxlrt_lane *ln, int buffer, int offset_dtype, const void *offset, void *y);
+	int (*remote_store)(struct pxlrt_lane *ln, int buffer, int offset_dtype, const void *offset, const void *x);
+	/* n transfers in one step, loads first; p holds two pointers for each */
+	int (*exchange)(struct pxlrt_lane *ln, const struct pxlrt_transfer *t, int n, void *const *p);
+	int (*code_load)(struct pxlrt_lane *ln, int segment);
 	int (*print)(struct pxlrt_lane *ln, const struct pxlrt_print *d, const void *x);
 
 	/* integer division: fault when any of n divisors is zero */

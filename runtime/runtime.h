@@ -27,9 +27,20 @@ typedef struct RtVar {
 	DType dtype;
 	int rank;
 	int64_t dim[MAX_RANK];
-	size_t nelem, bytes, offset;         /* offset in the lane's variable region */
+	size_t nelem, bytes, offset;         /* offset in H, and in the lane's variable region */
 	RtInit init;
+	int buffer;                          /* 0: a variable of the device. Else it stands for an entry of this remote buffer, */
+	int64_t entry;                       /* counted from 1; offset lies behind var_bytes then, in H alone */
 } RtVar;
+
+typedef struct RtBuffer {
+	DType dtype;
+	int rank;
+	int64_t dim[MAX_RANK];
+	size_t bytes;                        /* of one entry */
+	size_t offset;                       /* in the lane's remote region */
+	int64_t entries;
+} RtBuffer;
 
 typedef struct RtStream {
 	const char *name;
@@ -55,6 +66,9 @@ typedef struct RtProgram {
 	const RtVar *vars;
 	const RtStream *streams;
 	const RtSite *sites;
+	int nbuffer;
+	const RtBuffer *buffers;
+	size_t remote_bytes;                 /* of all entries, per replica */
 } RtProgram;
 
 typedef struct RtOptions {
@@ -94,6 +108,9 @@ int  rt_session_transfers(const RtSession *s, int to_host);   /* how many transf
 int  rt_session_read(RtSession *s, int var, void *out, size_t bytes, RtErr *e);
 int  rt_session_write(RtSession *s, int var, const void *data, size_t bytes, RtErr *e);
 const void *rt_session_view(RtSession *s, int var, RtErr *e);  /* host copy, after the same fetch; valid till the next transfer */
+/* how much runs have moved so far, all replicas together, by kind (pxlrt.h); exchanges: steps in which something moved */
+typedef struct RtTraffic { uint64_t moves[PXLRT_MOVES], exchanges; } RtTraffic;
+RtTraffic rt_session_traffic(const RtSession *s);
 /* randomness carried by a session that `--resume` must restore: none beyond variables today; runs counts steps */
 uint64_t rt_session_runs(const RtSession *s);
 void     rt_session_set_runs(RtSession *s, uint64_t runs);

@@ -48,9 +48,10 @@ static size_t session_bytes(const RtProgram *p)
 {
 	size_t lane, all;
 	if (__builtin_add_overflow(p->frame_bytes, p->var_bytes, &lane) ||
+	    __builtin_add_overflow(lane, p->remote_bytes, &lane) ||
 	    __builtin_add_overflow(lane, (size_t)RT_SCRATCH_BYTES, &lane) ||
 	    __builtin_mul_overflow(lane, (size_t)p->replicas, &all) ||
-	    __builtin_add_overflow(all, p->var_bytes, &all) ||
+	    __builtin_add_overflow(all, remote_host_bytes(p), &all) ||
 	    __builtin_add_overflow(all, p->const_bytes, &all)) return SIZE_MAX;
 	return all;
 }
@@ -63,9 +64,9 @@ static int check_fits(const RtSession *s, RtErr *e)
 	have = machine_free();
 	if (need <= have) return RT_OK;
 	return rt_fail(e, RT_EFIT, "program `%s` needs %.1f GB of memory and %.1f GB are available"
-		" (intermediates %.1f GB, variables %.1f GB, constants %.1f GB, %d replica%s)", p->name,
+		" (intermediates %.1f GB, variables %.1f GB, constants %.1f GB, remote buffers %.1f GB, %d replica%s)", p->name,
 		(double)need / 1e9, (double)have / 1e9, (double)p->frame_bytes / 1e9, (double)p->var_bytes / 1e9,
-		(double)p->const_bytes / 1e9, p->replicas, p->replicas == 1 ? "" : "s");
+		(double)p->const_bytes / 1e9, (double)p->remote_bytes / 1e9, p->replicas, p->replicas == 1 ? "" : "s");
 }
 
 /* what the plan promises and everything below relies on */
@@ -77,6 +78,8 @@ static int check_program(const RtProgram *p, RtErr *e)
 	for (int i = 0; i < p->nvar; i++) {
 		const RtVar *v = &p->vars[i];
 		size_t end;
+		if (v->buffer && remote_check(p, v, e)) return e->status;
+		if (v->buffer) continue;
 		if (__builtin_add_overflow(v->offset, v->bytes, &end) || end > p->var_bytes)
 			return rt_fail(e, RT_EINTERNAL, "variable `%s` lies outside its region", v->name);
 	}
@@ -101,6 +104,7 @@ static int lane_memory(RtSession *s, int k, RtErr *e)
 	ln->pub.consts = s->consts;
 	if (!(ln->pub.frame = region(s, s->p->frame_bytes, "intermediate tensors", e)) ||
 	    !(ln->pub.vars = region(s, s->p->var_bytes, "variables", e)) ||
+	    !(ln->remote = region(s, s->p->remote_bytes, "remote buffers", e)) ||
 	    !(ln->scratch = region(s, RT_SCRATCH_BYTES, "scratch", e))) return e->status;
 	return RT_OK;
 }
@@ -109,7 +113,7 @@ static int session_memory(RtSession *s, RtErr *e)
 {
 	const RtProgram *p = s->p;
 	size_t lanes = (size_t)p->replicas, streams = (size_t)p->nstream;
-	if (!(s->host = region(s, p->var_bytes, "the host's copy of variables", e)) ||
+	if (!(s->host = region(s, remote_host_bytes(p), "the host's copy of variables", e)) ||
 	    !(s->consts = region(s, p->const_bytes, "constants", e)) ||
 	    !(s->lanes = region(s, lanes * sizeof *s->lanes, "replicas", e)) ||
 	    !(s->bound = region(s, streams * sizeof *s->bound, "streams", e)) ||
@@ -132,12 +136,14 @@ static void send_all(RtSession *s)                            /* H → D */
 {
 	for (int k = 0; k < s->p->replicas; k++)
 		if (s->p->var_bytes) memcpy(s->lanes[k].pub.vars, s->host, s->p->var_bytes);
+	remote_send(s);
 	s->from_host++;
 }
 
 static void fetch_all(RtSession *s)                           /* D → H: the lowest replica speaks for all */
 {
 	if (s->p->var_bytes) memcpy(s->host, s->lanes[0].pub.vars, s->p->var_bytes);
+	remote_fetch(s);
 	s->to_host++;
 	s->synced = 1;
 }
@@ -185,6 +191,7 @@ void rt_session_free(RtSession *s)
 	for (int k = 0; s->lanes && k < s->p->replicas; k++) {
 		rt_free(&a, s->lanes[k].pub.frame);
 		rt_free(&a, s->lanes[k].pub.vars);
+		rt_free(&a, s->lanes[k].remote);
 		rt_free(&a, s->lanes[k].scratch);
 	}
 	void *rest[] = { s->host, s->consts, s->lanes, s->bound, s->cursor };
@@ -229,6 +236,7 @@ int rt_session_attach(RtSession *s, RtErr *e)
 	(void)e;
 	if (s->attached) return RT_OK;
 	s->attached = 1;
+	remote_clear(s);
 	send_all(s);
 	return RT_OK;
 }
@@ -294,7 +302,7 @@ int rt_session_write(RtSession *s, int var, const void *data, size_t bytes, RtEr
 	if (!bytes) return RT_OK;
 	memcpy(s->host + v->offset, data, bytes);
 	if (!s->attached) return RT_OK;
-	for (int k = 0; k < s->p->replicas; k++) memcpy(s->lanes[k].pub.vars + v->offset, data, bytes);
+	for (int k = 0; k < s->p->replicas; k++) memcpy(v->buffer ? remote_var(&s->lanes[k], v) : s->lanes[k].pub.vars + v->offset, data, bytes);
 	s->from_host++;
 	return RT_OK;
 }

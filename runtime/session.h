@@ -1,4 +1,4 @@
-/* session.h — the inside of an RtSession, shared by session.c, stream.c and lane.c alone.
+/* session.h — the inside of an RtSession, shared by session.c, stream.c, lane.c and device/remote.c alone.
  *
  * One block of memory per lane holds its frame and its variables (D); the constants and the host's
  * copy of the variables (H) exist once.  Everything a run needs is allocated here when the session is
@@ -38,6 +38,14 @@ int  lanes_run(RtSession *s, RtErr *e);          /* every lane to its end; the e
 
 /* --- stream.c: arrays of one run */
 int  streams_bind(RtSession *s, const RtBind *binds, int n, RtErr *e);
+
+/* --- device/remote.c: entries of remote buffers that variables stand for */
+size_t remote_host_bytes(const RtProgram *p);    /* H: the device's variables, and these behind them */
+int    remote_check(const RtProgram *p, const RtVar *v, RtErr *e);
+char  *remote_var(RtLane *ln, const RtVar *v);   /* its entry */
+void   remote_send(RtSession *s);                /* H → entries */
+void   remote_fetch(RtSession *s);               /* entries → H */
+void   remote_clear(RtSession *s);
 
 /* "f32[8, 784]" */
 const char *shape_text(char *buf, size_t size, DType t, int rank, const int64_t *dim);

@@ -121,6 +121,8 @@ int lane_host_load(struct pxlrt_lane *pub, int stream, const void **out)
 	if (i < 0) return RT_ERUN;
 	const char *base = ln->s->bound[stream];
 	if (!base) return lane_fault(ln, "stream `%s` is not an input of this run", ln->s->p->streams[stream].name);
+	ln->traffic.moves[PXLRT_HOST_LOAD]++;
+	ln->traffic.exchanges++;
 	*out = base + (size_t)i * ln->s->p->streams[stream].bytes;
 	return RT_OK;
 }
@@ -130,6 +132,8 @@ int lane_host_store(struct pxlrt_lane *pub, int stream, const void *x)
 	RtLane *ln = rt_lane(pub);
 	int64_t i = next_entry(ln, stream);
 	if (i < 0) return RT_ERUN;
+	ln->traffic.moves[PXLRT_HOST_STORE]++;
+	ln->traffic.exchanges++;
 	char *base = ln->s->bound[stream];
 	size_t bytes = ln->s->p->streams[stream].bytes;
 	if (base && bytes) memmove(base + (size_t)i * bytes, x, bytes);   /* a caller may bind one array both ways */

@@ -80,7 +80,8 @@ static void describe_program(pxl_program *p)
 	p->rt = (RtProgram){ .name = p->name, .main = jit_entry(p->jit), .replicas = p->ir->local_replicas, .transfers = p->ir->transfers,
 	                     .frame_bytes = p->plan->frame_bytes, .var_bytes = p->plan->var_bytes, .const_bytes = p->plan->const_bytes,
 	                     .consts = m->consts, .nvar = m->nvar, .nstream = m->nstream, .nsite = m->nsite,
-	                     .vars = m->vars, .streams = m->streams, .sites = m->sites };
+	                     .vars = m->vars, .streams = m->streams, .sites = m->sites,
+	                     .nbuffer = m->nbuffer, .buffers = m->buffers, .remote_bytes = p->plan->remote_bytes };
 	pxl_program_info *i = &p->info;
 	i->name = p->name;
 	i->jit = jit_kind(p->jit);
@@ -90,6 +91,7 @@ static void describe_program(pxl_program *p)
 	i->lower_bound = p->plan->graph[0].lower_bound;
 	i->var_bytes = p->plan->var_bytes;
 	i->const_bytes = p->plan->const_bytes;
+	i->remote_bytes = p->plan->remote_bytes;
 	i->peak_bytes = i->frame_bytes + i->var_bytes + i->const_bytes;
 	for (int s = 0; s < m->nstream; s++)
 		i->stream_bytes += m->streams[s].bytes * (size_t)p->rt.transfers * (size_t)p->rt.replicas;
@@ -266,6 +268,13 @@ static pxl_status emit_dot(Unit *u, EmitCall *c)
 	return PXL_OK;
 }
 
+static pxl_status emit_code(Unit *u, EmitCall *c)
+{
+	(void)u;
+	code_print(c->p->ir, &c->out);
+	return PXL_OK;
+}
+
 static pxl_status emit_plan(Unit *u, EmitCall *c)
 {
 	if (!c->p->plan) return cx_fail(u->cx, PXL_EINVAL, "the program was only built, not compiled: there is no plan");
@@ -281,7 +290,7 @@ static pxl_status emit_c(Unit *u, EmitCall *c)
 }
 
 static const struct { const char *name; pxl_status (*emit)(Unit *u, EmitCall *c); } stages[] = {
-	{ "ir", emit_ir }, { "schedule", emit_schedule }, { "dot", emit_dot }, { "plan", emit_plan }, { "c", emit_c },
+	{ "ir", emit_ir }, { "schedule", emit_schedule }, { "dot", emit_dot }, { "code", emit_code }, { "plan", emit_plan }, { "c", emit_c },
 };
 
 static pxl_status emit(Unit *u, void *arg)
@@ -290,7 +299,7 @@ static pxl_status emit(Unit *u, void *arg)
 	c->out = buf_new(&u->mem);
 	for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
 		if (!strcmp(stages[i].name, c->stage)) return stages[i].emit(u, c);
-	return cx_fail(u->cx, PXL_EINVAL, "there is no stage `%s`: ast, ir, schedule, dot, plan and c can be printed", c->stage);
+	return cx_fail(u->cx, PXL_EINVAL, "there is no stage `%s`: ast, ir, schedule, dot, code, plan and c can be printed", c->stage);
 }
 
 pxl_status pxl_emit(pxl_program *p, const char *stage, const char *after, const char **out)

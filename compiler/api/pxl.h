@@ -164,6 +164,7 @@ typedef struct pxl_program_info {
 	size_t lower_bound;                        /* what no plan can go below */
 	size_t var_bytes, const_bytes, stream_bytes;
 	size_t peak_bytes;                         /* frame, variables and constants together, per replica */
+	size_t remote_bytes;                       /* entries of remote buffers, per replica; not part of the peak */
 } pxl_program_info;
 PXL_API void pxl_program_get_info(const pxl_program *p, pxl_program_info *out);
 
@@ -183,7 +184,7 @@ PXL_API size_t pxl_count(const pxl_program *p);
 PXL_API int    pxl_find(const pxl_program *p, pxl_kind kind, const char *name);    /* -1: there is none */
 PXL_API int    pxl_get_info(const pxl_program *p, int index, pxl_info *out);       /* 0: no such index */
 
-/* Text of a stage: "ir", "schedule", "dot", "plan", "c"; of "ir", `after` names a pass ("" or NULL: before any). */
+/* Text of a stage: "ir", "schedule", "dot", "code", "plan", "c"; of "ir", `after` names a pass ("" or NULL: before any). */
 PXL_API PXL_MUST pxl_status pxl_emit(pxl_program *p, const char *stage, const char *after, const char **out);
 /* The emitted C, a header, a library and an example caller in `dir`, for use without the compiler. */
 PXL_API PXL_MUST pxl_status pxl_ship(pxl_program *p, const char *dir);
@@ -216,6 +217,14 @@ PXL_API PXL_MUST pxl_status pxl_bind(pxl_session *s, int index, void *data, size
 PXL_API PXL_MUST pxl_status pxl_write_array(pxl_session *s, int index, const pxl_array *a);
 PXL_API PXL_MUST pxl_status pxl_run(pxl_session *s, size_t times);
 PXL_API uint64_t pxl_runs(const pxl_session *s);
+/* What the runs of this session have moved so far, all replicas together. A merged exchange counts its parts by kind, and is one of `exchanges`. */
+typedef struct pxl_traffic {
+	size_t size;
+	uint64_t host_loads, host_stores, remote_loads, remote_stores, code_loads;
+	uint64_t exchanges;                        /* steps in which something moved */
+} pxl_traffic;
+#define PXL_TRAFFIC_INIT { sizeof(pxl_traffic), 0, 0, 0, 0, 0, 0 }
+PXL_API void     pxl_get_traffic(const pxl_session *s, pxl_traffic *out);       /* out->size set */
 
 /* Variables by name, as safetensors. Loading checks every shape before writing any; what is missing on either side is an
  * error unless `partial`. Saving is atomic. */

@@ -165,6 +165,14 @@ pxl_status pxl_run(pxl_session *s, size_t times)
 
 uint64_t pxl_runs(const pxl_session *s) { return rt_session_runs(s->rt); }
 
+void pxl_get_traffic(const pxl_session *s, pxl_traffic *out)
+{
+	RtTraffic t = rt_session_traffic(s->rt);
+	pxl_traffic now = { out->size, t.moves[PXLRT_HOST_LOAD], t.moves[PXLRT_HOST_STORE], t.moves[PXLRT_REMOTE_LOAD], t.moves[PXLRT_REMOTE_STORE],
+	                    t.moves[PXLRT_CODE_LOAD], t.exchanges };
+	memcpy(out, &now, out->size < sizeof now ? out->size : sizeof now);
+}
+
 /* --- moving weights ---------------------------------------------------------------------------------------- */
 pxl_status pxl_attach(pxl_session *s) { return status(rt_session_attach(s->rt, &s->err)); }
 pxl_status pxl_detach(pxl_session *s, int to_host) { return status(rt_session_detach(s->rt, to_host, &s->err)); }

@@ -12,6 +12,7 @@ typedef struct Module {
 	int nsite;
 	RtVar *vars; int nvar;
 	RtStream *streams; int nstream;
+	RtBuffer *buffers; int nbuffer;
 	void *consts;                /* contents of the constant region, plan->const_bytes */
 } Module;
 

@@ -208,7 +208,7 @@ const char *base_ptr(Emit *e, const Tensor *root)
 		return arena_printf(e->mem, "(fr + %zu)", p->offset);
 	case SPACE_VARS: return arena_printf(e->mem, "(ln->vars + %zu)", p->offset);
 	case SPACE_CONSTS: return arena_printf(e->mem, "(ln->consts + %zu)", p->offset);
-	case SPACE_NONE: case SPACE_PARAM: case SPACE_STREAM: break;
+	case SPACE_NONE: case SPACE_REMOTE: case SPACE_PARAM: case SPACE_STREAM: break;
 	}
 	emit_fail(e, root->def, "tensor `%s` has no place", root->name);
 	return "0";

@@ -191,28 +191,55 @@ static void put_prototypes(Emit *e)
 }
 
 /* --- tables -------------------------------------------------------------------------------------------------------- */
+static RtVar variable_row(const Tensor *t, size_t offset)
+{
+	RtVar v = { .name = t->name, .dtype = t->spec.dtype, .rank = t->spec.shape.rank, .offset = offset,
+	            .nelem = (size_t)shape_nelems(t->spec.shape), .init = t->data->init };
+	memcpy(v.dim, t->spec.shape.dim, sizeof v.dim);
+	v.bytes = v.nelem * dtype_size(v.dtype);
+	if (!v.init.name) v.init.name = t->name;
+	if (t->remote) {
+		v.buffer = t->remote->id + 1;
+		v.entry = t->entry;
+	}
+	return v;
+}
+
+/* Those that stand for entries of remote buffers lie behind the device's in the host's copy. */
 static void list_vars(Emit *e, Module *m)
 {
 	Graph *g = e->ir->main;
+	size_t end = e->plan->var_bytes;
 	m->vars = NEWN(e->mem, RtVar, g->tensors.n + 1);
 	for (int i = 0; i < g->tensors.n; i++) {
 		Tensor *t = g->tensors.at[i];
 		const Place *p = &e->plan->place[t->index];
-		if (t->kind != T_VARIABLE || p->space != SPACE_VARS) continue;
-		RtVar *v = &m->vars[m->nvar++];
-		*v = (RtVar){ .name = t->name, .dtype = t->spec.dtype, .rank = t->spec.shape.rank, .offset = p->offset,
-		              .nelem = (size_t)shape_nelems(t->spec.shape), .init = t->data->init };
-		memcpy(v->dim, t->spec.shape.dim, sizeof v->dim);
-		v->bytes = v->nelem * dtype_size(v->dtype);
-		if (!v->init.name) v->init.name = t->name;
+		if (t->kind != T_VARIABLE || (p->space != SPACE_VARS && p->space != SPACE_REMOTE)) continue;
+		m->vars[m->nvar] = variable_row(t, t->remote ? end : p->offset);
+		if (t->remote) end += (m->vars[m->nvar].bytes + 63) / 64 * 64;
+		m->nvar++;
+	}
+}
+
+static void list_buffers(Emit *e, Module *m)
+{
+	m->nbuffer = e->ir->buffers.n;
+	m->buffers = NEWN(e->mem, RtBuffer, m->nbuffer + 1);
+	for (int i = 0; i < m->nbuffer; i++) {
+		const RemoteBuffer *b = e->ir->buffers.at[i];
+		RtBuffer *r = &m->buffers[i];
+		*r = (RtBuffer){ .dtype = b->spec.dtype, .rank = b->spec.shape.rank, .offset = e->plan->buffer[i], .entries = b->entries };
+		memcpy(r->dim, b->spec.shape.dim, sizeof r->dim);
+		r->bytes = (size_t)shape_nelems(b->spec.shape) * dtype_size(r->dtype);
 	}
 }
 
 static void mark_used_streams(Module *m, const Op *op)
 {
-	const Param *p = op_def(op)->params;
-	for (int i = 0; p && p[i].kind != P_END; i++)
-		if (p[i].kind == P_STREAM && op->attr[i].p) m->streams[((const Stream *)op->attr[i].p)->index].used = 1;
+	for (int i = 0; i < op_transfers(op); i++) {
+		const Stream *s = op_transfer(op, i).stream;
+		if (s) m->streams[s->index].used = 1;
+	}
 }
 
 static void list_streams(Emit *e, Module *m)
@@ -276,6 +303,7 @@ Module *codegen(Ir *ir, const Plan *plan, Arena *mem)
 		return NULL;
 	}
 	list_vars(&e, m);
+	list_buffers(&e, m);
 	list_streams(&e, m);
 	fill_consts(&e, m);
 	m->text = e.out.s;

@@ -35,11 +35,9 @@ struct Emit {
 
 /* emit.c */
 void emit_fail(Emit *e, const Op *op, const char *fmt, ...) __attribute__((format(printf, 3, 4)));   /* keeps the first */
-const char *emit_name(Emit *e, const char *want);                /* safe and unique in the current function */
 const char *safe_name(Arena *a, const char *want);               /* a C identifier that is no keyword, macro or name of ours */
 void emit_comment(Buf *b, const char *indent, const char *text); /* wrapped; nothing in it can end the comment */
 void emit_at(Emit *e, Buf *b, Span at);                          /* a #line directive, if the place changed */
-int  site_at(Emit *e, Span at, const char *op);                  /* emit_site for a place inside a fused group */
 int  tensor_is_const(Emit *e, const Tensor *t);                  /* its memory may not be written through its pointer */
 const char *base_ptr(Emit *e, const Tensor *root);               /* C expression: char * or typed pointer to a root's memory */
 const char *op_comment(Emit *e, const Op *op);                   /* "MatMul.100 (x, w) -> y [8, 512] f32" */

@@ -72,8 +72,9 @@ static void put_var(Ship *s, Buf *b, const RtVar *v, int i)
 	put_shape(b, v->rank, v->dim);
 	buf_printf(b, ", %zu, %zu, %zu,\n\t  { (RtInitKind)%d, %s, ", v->nelem, v->bytes, v->offset, (int)v->init.kind, emit_float(s->e, v->init.a));
 	buf_printf(b, "%s, %s, %u, ", emit_float(s->e, v->init.b), emit_cstr(s->e, v->init.name), (unsigned)v->init.draw);
-	if (v->init.kind == INIT_DATA) buf_printf(b, "init_%d } },\n", i);
-	else buf_puts(b, "0 } },\n");
+	if (v->init.kind == INIT_DATA) buf_printf(b, "init_%d }", i);
+	else buf_puts(b, "0 }");
+	buf_printf(b, ", %d, %" PRId64 " },\n", v->buffer, v->entry);
 }
 
 static void put_vars(Ship *s, Buf *b)
@@ -98,6 +99,18 @@ static void put_streams(Ship *s, Buf *b)
 	buf_puts(b, "\t{ 0 }\n};\n");
 }
 
+static void put_buffers(Ship *s, Buf *b)
+{
+	buf_printf(b, "static const RtBuffer buffers[%d] = {\n", s->p->nbuffer + 1);
+	for (int i = 0; i < s->p->nbuffer; i++) {
+		const RtBuffer *r = &s->p->buffers[i];
+		buf_printf(b, "\t{ %d, ", (int)r->dtype);
+		put_shape(b, r->rank, r->dim);
+		buf_printf(b, ", %zu, %zu, %" PRId64 " },\n", r->bytes, r->offset, r->entries);
+	}
+	buf_puts(b, "\t{ 0 }\n};\n");
+}
+
 static void put_sites(Ship *s, Buf *b)
 {
 	buf_printf(b, "static const RtSite sites[%d] = {\n", s->p->nsite + 1);
@@ -116,11 +129,12 @@ static int ship_c(Ship *s)
 	buf_printf(&b, "\n#line 1 \"%s-tables\"\n", s->name);
 	put_vars(s, &b);
 	put_streams(s, &b);
+	put_buffers(s, &b);
 	put_sites(s, &b);
 	put_bytes(&b, "consts", s->p->consts, s->p->const_bytes);
-	buf_printf(&b, "\nconst RtProgram %s_program = {\n\t%s, pxl_main, %d, %d, %zu, %zu, %zu,\n\tconsts, %d, %d, %d, vars, streams, sites\n};\n",
+	buf_printf(&b, "\nconst RtProgram %s_program = {\n\t%s, pxl_main, %d, %d, %zu, %zu, %zu,\n\tconsts, %d, %d, %d, vars, streams, sites,\n\t%d, buffers, %zu\n};\n",
 	           s->name, emit_cstr(s->e, s->p->name), s->p->replicas, s->p->transfers, s->p->frame_bytes, s->p->var_bytes,
-	           s->p->const_bytes, s->p->nvar, s->p->nstream, s->p->nsite);
+	           s->p->const_bytes, s->p->nvar, s->p->nstream, s->p->nsite, s->p->nbuffer, s->p->remote_bytes);
 	return put_file(s, arena_printf(s->mem, "%s.c", s->name), b.s, b.n);
 }
 

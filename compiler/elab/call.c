@@ -180,11 +180,9 @@ Value *bind_fn(Elab *e, const Fn *fn, Args *args)
 	return out;
 }
 
-static void open_within(Elab *e, const Within *w)
+static int open_within(Elab *e, Contexts *cs, const Within *w, Span at)
 {
-	if (!w) return;
-	open_within(e, w->outer);
-	context_open(e, w->c);
+	return !w || (open_within(e, cs, w->outer, at) && context_open(e, cs, w->c, at));
 }
 
 static const Within *within_outside(Elab *e, const Within *in, const Within *w)
@@ -231,13 +229,12 @@ Value call_bound(Elab *e, Fn *fn, Value *argv, Span at)
 	Env *env = env_new(e, fn->env);
 	for (int i = 0; i < fn->params->n; i++)
 		map_set(e->mem, &env->vars, fn->params->at[i]->u.param.name, arena_dup(e->mem, &argv[i], sizeof *argv));
-	Build was = e->b;
+	Contexts cs = contexts_begin(e);
 	e->b.chain = frame;
 	e->loops = 0;
-	open_within(e, fn->within);
-	Value v = run_body(e, fn, env);
+	Value v = open_within(e, &cs, fn->within, at) ? run_body(e, fn, env) : v_error();
 	e->loops = loops;
-	if (fn->within) context_close(e, &was);
+	if (fn->within) contexts_end(e, &cs);
 	e->b.chain = chain;
 	e->calls--;
 	leave(e);

@@ -43,14 +43,22 @@ static Value do_debug(Elab *e, Call *c)
 	return want_str(e, c->arg[0], c->at, "the name of a debug context", &x.name) ? context(e, x) : v_error();
 }
 
-static Value later(Elab *e, Call *c)
+static Value do_merge(Elab *e, Call *c)
 {
-	return fail(e, E0122, c->at, "exchange contexts are not available yet; `in_sequence(false)` leaves transfers unordered");
+	(void)c;
+	return context(e, (Context){ .kind = CTX_MERGE });
+}
+
+static Value do_exchange(Elab *e, Call *c)
+{
+	int verify = 1;
+	if (is_given(c->arg[0]) && !want_bool(e, c->arg[0], c->at, "`verify_overlap`", &verify)) return v_error();
+	return context(e, (Context){ .kind = CTX_IO_EXCHANGE, .n = verify });
 }
 
 const Builtin context_builtins[] = {
 	{ "in_sequence", "mode?", do_sequence }, { "ipu", "n", do_ipu }, { "io_tiles", "", do_io_tiles }, { "name_scope", "name", do_scope },
-	{ "op_debug_context", "name", do_debug }, { "merge_exchange", "", later }, { "io_tile_exchange", "verify_overlap?", later },
+	{ "op_debug_context", "name", do_debug }, { "merge_exchange", "", do_merge }, { "io_tile_exchange", "verify_overlap?", do_exchange },
 	{ NULL, NULL, NULL }
 };
 

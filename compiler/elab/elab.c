@@ -23,7 +23,7 @@ static void add_names(Elab *e)
 {
 	static const Builtin *const tables[] = {
 		core_builtins, host_builtins, tree_builtins, cache_builtins, graph_builtins, call_builtins, module_builtins,
-		stream_builtins, context_builtins, grad_builtins, task_builtins, ir_builtins, variable_builtins,
+		stream_builtins, context_builtins, grad_builtins, task_builtins, ir_builtins, variable_builtins, remote_builtins,
 	};
 	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) add_builtins(e, tables[i]);
 	for (int t = 0; t < DT_COUNT; t++) add_value(e, dtype_info[t].name, v_dtype((DType)t));

@@ -113,9 +113,9 @@ void  set_field(Elab *e, Value obj, const char *name, Value v, Span at);
 const Builtin *methods_of(VKind kind);
 extern const Builtin str_methods[], list_methods[], dict_methods[], array_methods[], dtype_methods[], spec_methods[],
 	tensor_methods[], graph_methods[], stream_methods[], tree_methods[], factory_methods[], named_methods[],
-	bound_methods[], call_methods[], grad_methods[], expected_methods[], cache_methods[], instance_methods[], op_methods[], ir_methods[], grouping_methods[];
+	bound_methods[], call_methods[], grad_methods[], expected_methods[], cache_methods[], instance_methods[], op_methods[], ir_methods[], grouping_methods[], buffer_methods[];
 extern const Builtin core_builtins[], cache_builtins[], tree_builtins[], host_builtins[], graph_builtins[], call_builtins[], module_builtins[], stream_builtins[],
-	context_builtins[], grad_builtins[], task_builtins[], ir_builtins[], variable_builtins[];
+	context_builtins[], grad_builtins[], task_builtins[], ir_builtins[], variable_builtins[], remote_builtins[];
 
 /* --- call.c ------------------------------------------------------------------------------------------------------------- */
 Value call_value(Elab *e, Value fn, Args *args);
@@ -189,6 +189,9 @@ Value   create_graph(Elab *e, Value fn, Args *args);                /* (factorie
 Value   add_param(Elab *e, Instance *in, const char *name, Factory *f, int overwrite, Span at);
 Factory *factory_new(Elab *e, const char *name, Spec spec, Value source, int by_ref, int has_spec, Span at);
 HostArray *factory_sample(Elab *e, Factory *f, const char *name, Span at);    /* the next initial value; NULL after a diagnostic */
+Value   make_variable(Elab *e, const Value *arg, Span at);            /* as `variable` does, of its arguments; V_UNSET: not given */
+void    set_buffer_field(Elab *e, RemoteBuffer *b, const char *name, Value v, Span at);           /* remote.c */
+Value   tensor_location(Elab *e, const Tensor *t);
 Tensor *factory_variable(Elab *e, Factory *f, const char *name, Span at);
 Tensor *factory_input(Elab *e, Factory *f, const char *name);
 Tree   *tree_new(Elab *e, TreeKind kind);
@@ -209,8 +212,12 @@ Value   map_to_dict(Elab *e, const Map *m);                         /* Tensor â†
 void    check_tasks(Elab *e);                                       /* all but their data: that waits for a run */
 int     program_param(Elab *e, const Ast *program, const char *name, Span at);   /* it has this parameter; 0 after a diagnostic */
 Context *context_of(Elab *e, Value v, Span at);
-void    context_open(Elab *e, const Context *c);                    /* what `with` does first; `was` is e->b before */
-void    context_close(Elab *e, const Build *was);
+/* contexts that are open: what surrounded them, and where each began, for those that change what was made inside */
+typedef struct Opened { const Context *c; Build before; int first_op; Span at; } Opened;
+typedef struct Contexts { Build was; int errors; VEC(Opened) open; } Contexts;
+Contexts contexts_begin(Elab *e);
+int     context_open(Elab *e, Contexts *cs, const Context *c, Span at);     /* 0 after a diagnostic */
+void    contexts_end(Elab *e, const Contexts *cs);
 
 /* --- ir.c: the program being built ---------------------------------------------------------------------------------------------- */
 enum { MOST_REPLICAS = 65536, MOST_TRANSFERS = 1 << 24 };

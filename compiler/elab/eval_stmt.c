@@ -167,13 +167,18 @@ static void exec_assert(Elab *e, Env *env, const Ast *a)
 }
 
 /* --- with ------------------------------------------------------------------------------------------------------------------ */
-void context_open(Elab *e, const Context *c)
+static void enter_context(Elab *e, const Context *c)
 {
 	switch (c->kind) {
 	case CTX_SEQUENCE: e->b.seq = c->seq; break;
 	case CTX_IPU:      e->b.ipu = (int)c->n; break;
 	case CTX_IO_TILES: e->b.tiles = TILES_IO; break;
 	case CTX_GRAPH:    e->b.g = c->graph; break;
+	case CTX_MERGE:    break;                            /* what matters is its end */
+	case CTX_IO_EXCHANGE:
+		e->b.tiles = TILES_IO;
+		e->b.seq = SEQ_FALSE;
+		break;
 	case CTX_SCOPE:
 		e->b.scope = e->b.scope && e->b.scope[0] ? arena_printf(e->mem, "%s/%s", e->b.scope, c->name) : c->name;
 		break;
@@ -186,31 +191,53 @@ void context_open(Elab *e, const Context *c)
 	}
 }
 
-/* outside every in_sequence block the order starts anew (R201) */
-void context_close(Elab *e, const Build *was)
+static int is_exchange(const Context *c) { return c->kind == CTX_MERGE || c->kind == CTX_IO_EXCHANGE; }
+
+Contexts contexts_begin(Elab *e) { return (Contexts){ .was = e->b, .errors = e->ds->errors }; }
+
+int context_open(Elab *e, Contexts *cs, const Context *c, Span at)
 {
-	e->b = *was;
-	if (was->seq == SEQ_NONE && e->b.ir) ir_end_sequence(e->b.ir);
+	Opened o = { c, e->b, e->b.ir ? e->b.ir->next_op : 0, at };
+	if (is_exchange(c) && !building(e, at, "an exchange is made")) return 0;
+	vec_push(e->mem, &cs->open, o);
+	e->b.at = at;
+	enter_context(e, c);
+	return 1;
+}
+
+/* exchanges are made at their end, of what was built inside */
+static void end_exchange(const Opened *o)
+{
+	Build b = o->before;
+	b.at = o->at;
+	merge_exchange(&b, b.g, o->first_op);
+	if (o->c->kind == CTX_IO_EXCHANGE && o->c->n) check_one_exchange(&b, b.g, o->first_op);
+}
+
+/* Outside every in_sequence block the order starts anew (R201). */
+void contexts_end(Elab *e, const Contexts *cs)
+{
+	for (int i = cs->open.n - 1; i >= 0 && e->ds->errors == cs->errors; i--)
+		if (is_exchange(cs->open.at[i].c)) end_exchange(&cs->open.at[i]);
+	e->b = cs->was;
+	if (e->b.seq == SEQ_NONE && e->b.ir) ir_end_sequence(e->b.ir);
 }
 
 static Flow exec_with(Elab *e, Env *env, const Ast *a)
 {
-	Build was = e->b;
+	Contexts cs = contexts_begin(e);
 	int ok = 1;
 	for (int i = 0; i < a->u.with.items.n && ok; i++) {
 		const Ast *item = a->u.with.items.at[i];
 		Value v = eval(e, env, item->u.withitem.expr);
 		Context *c = is_error(v) ? NULL : context_of(e, v, item->at);
-		ok = c != NULL;
-		if (!ok) break;
-		e->b.at = item->at;
-		context_open(e, c);
-		if (item->u.withitem.name) env_set(e, env, item->u.withitem.name, v);
+		ok = c && context_open(e, &cs, c, item->at);
+		if (ok && item->u.withitem.name) env_set(e, env, item->u.withitem.name, v);
 	}
 	Flow f = FLOW_NEXT;
 	if (ok) f = exec_block(e, env, a->u.with.body);
 	else env_poison(e, env, a);
-	context_close(e, &was);
+	contexts_end(e, &cs);
 	return f;
 }
 

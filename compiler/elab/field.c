@@ -27,6 +27,7 @@ const Builtin *methods_of(VKind kind)
 	case V_OP:       return op_methods;
 	case V_IR:       return ir_methods;
 	case V_GROUPING: return grouping_methods;
+	case V_BUFFER:   return buffer_methods;
 	default:         return NULL;
 	}
 }
@@ -99,5 +100,7 @@ void set_field(Elab *e, Value obj, const char *name, Value v, Span at)
 	else if (obj.kind == V_TREE) {
 		if (!is_error(v)) tree_insert_name(e, obj.u.tree, name, v, 1, at);
 	} else if (obj.kind == V_IR) ir_set_field(e, obj.u.ir, name, v, at);
-	else fail(e, E0113, at, "fields of %s cannot be assigned", v_describe(e, obj));
+	else if (obj.kind == V_BUFFER) {
+		if (!is_error(v)) set_buffer_field(e, obj.u.buffer, name, v, at);
+	} else fail(e, E0113, at, "fields of %s cannot be assigned", v_describe(e, obj));
 }

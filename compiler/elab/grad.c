@@ -114,9 +114,20 @@ static Value do_autodiff(Elab *e, Call *c)
 	return n ? named_grad(e, gi) : v_of(V_GRAD, gi);
 }
 
+/* R257: gives the graph back */
+static Value do_decompose(Elab *e, Call *c)
+{
+	Graph *g = building(e, c->at, "a graph is transformed") ? want_graph(e, c->arg[0], c->at, "the argument of `decompose_sum`") : NULL;
+	if (!g) return v_error();
+	if (g->ir != e->b.ir) return fail(e, E0428, c->at, "%s belongs to another program", graph_title(g));
+	e->b.at = c->at;
+	decompose_sum(&e->b, g);
+	return c->arg[0];
+}
+
 const Builtin grad_builtins[] = {
 	{ "autodiff", "graph grads_provided? grads_required? called_graphs_grad_info? return_all_grad_graphs? force? method?", do_autodiff },
-	{ NULL, NULL, NULL }
+	{ "decompose_sum", "graph", do_decompose }, { NULL, NULL, NULL }
 };
 
 /* --- the record --------------------------------------------------------------------------------------------------------------- */

@@ -93,7 +93,7 @@ static Value gathered(Elab *e, const Args *args, int *k)
 static int bind_positional(Elab *e, OpCall *c, const Args *args)
 {
 	int k = 0;
-	for (int i = 0; i < c->np && k < args->pos.n; i++) {
+	for (int at = 0, i; (i = op_param_at(c->def, at)) >= 0 && k < args->pos.n; at++) {
 		Value v = args->pos.at[k].v;
 		if (c->def->params[i].kind == P_TENSORS) c->val[i] = gathered(e, args, &k);
 		else if (c->def->params[i].kind == P_OPT_TENSOR && v.kind == V_STR) break;
@@ -160,7 +160,7 @@ static void note_dtype(OpCall *c, Value v)
 /* operands whose dtype says nothing about the others' */
 static int stands_apart(const char *param)
 {
-	static const char *const names[] = { "condition", "indices", "labels", "label", "batch_index", "seed", "seed_tensor" };
+	static const char *const names[] = { "condition", "indices", "labels", "label", "batch_index", "seed", "seed_tensor", "offset" };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(param, names[i])) return 1;
 	return 0;
@@ -176,12 +176,19 @@ static void find_dtype(OpCall *c)
 	}
 }
 
+/* R331: a number for an offset is a u32; a negative one is left as it is, for the op to refuse */
+static int constant_dtype(const OpCall *c, Value v, const char *param)
+{
+	if (!strcmp(param, "offset") && v.kind == V_INT && v.u.i >= 0) return DT_U32;
+	return stands_apart(param) ? -1 : c->dtype;
+}
+
 static int add_operand(Elab *e, OpCall *c, Value v, const char *param)
 {
 	Tensor *t = NULL;
 	const char *what = arena_printf(e->mem, "`%s` of %s", param, c->shown);
 	if (v.kind == V_TENSOR) t = v.u.tensor;
-	else if (is_number(v) || is_seq(v) || v.kind == V_ARRAY || v.kind == V_RANGE) t = constant_of(e, v, stands_apart(param) ? -1 : c->dtype, NULL, c->at);
+	else if (is_number(v) || is_seq(v) || v.kind == V_ARRAY || v.kind == V_RANGE) t = constant_of(e, v, constant_dtype(c, v, param), NULL, c->at);
 	else want_kind(e, v, V_TENSOR, c->at, what);
 	if (!t || !in_graph(e, t, c->at, what)) return 0;
 	vec_push(e->mem, &c->in, t);
@@ -318,6 +325,20 @@ Value op_results(Elab *e, Op *op, int n)
 	return n == 1 ? v_of(V_TENSOR, op->out.at[0]) : v_tensors(e->mem, op->out.at, n);
 }
 
+/* loads: the plain form makes the tensor that it fills, the other is given it */
+static int own_operand(Elab *e, OpCall *c)
+{
+	Diag *d;
+	if (!c->inplace == !c->in.at[0]) {
+		if (!c->inplace) c->in.at[0] = c->def->buffer(&e->b, c->in.at, c->attr, c->name);
+		return 1;
+	}
+	if (c->inplace) d = fail_diag(e, E0203, c->at, "%s needs a tensor to load into", c->shown);
+	else d = fail_diag(e, E0201, c->at, "%s makes its own tensor", c->shown);
+	help_signature(e, c, d);
+	return 0;
+}
+
 Value call_op(Elab *e, const OpDef *def, int inplace, Args *args)
 {
 	OpCall c = { .def = def, .inplace = inplace, .at = args->at, .dtype = -1 };
@@ -330,7 +351,7 @@ Value call_op(Elab *e, const OpDef *def, int inplace, Args *args)
 	for (int i = 0; i < c.np; i++)
 		if (!place(e, &c, i)) return v_error();
 	e->b.at = args->at;
-	if (def->buffer && !c.in.at[0]) c.in.at[0] = def->buffer(&e->b, c.attr, c.name);
+	if (def->buffer && !own_operand(e, &c)) return v_error();
 	Op *op = (inplace ? ir_op_inplace : ir_op)(&e->b, (int)def->id, c.in.at, c.in.n, c.attr, c.name);
 	if (def->nout == -2) {
 		Value v = op_results(e, op, op->out.n);

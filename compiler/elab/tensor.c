@@ -140,6 +140,7 @@ static Value get_graph(Elab *e, Call *c) { return v_graph(e, T(c)->graph); }
 static Value get_ir(Elab *e, Call *c)    { (void)e; return v_ir(T(c)->graph->ir); }
 static Value get_transposed(Elab *e, Call *c)    { return op_by_name(e, "transpose", c->at, 1, c->self); }
 static Value get_transposed_in(Elab *e, Call *c) { return op_by_name(e, "transpose_", c->at, 1, c->self); }
+static Value get_location(Elab *e, Call *c) { return tensor_location(e, T(c)); }
 static Value get_by_ref(Elab *e, Call *c) { (void)e; return v_bool(T(c)->by_ref); }
 
 static Value get_kind(Elab *e, Call *c)
@@ -216,7 +217,7 @@ const Builtin tensor_methods[] = {
 	{ "shape", NULL, get_shape }, { "rank", NULL, get_rank }, { "nelms", NULL, get_nelms }, { "dtype", NULL, get_dtype },
 	{ "spec", NULL, get_spec }, { "meta_shape", NULL, get_meta }, { "id", NULL, get_id }, { "name", NULL, get_name },
 	{ "scope", NULL, get_scope }, { "graph", NULL, get_graph }, { "ir", NULL, get_ir }, { "kind", NULL, get_kind }, { "repr", NULL, get_repr },
-	{ "ipu", NULL, get_ipu }, { "tile_set", NULL, get_tiles }, { "by_ref", NULL, get_by_ref }, { "T", NULL, get_transposed },
+	{ "ipu", NULL, get_ipu }, { "tile_set", NULL, get_tiles }, { "by_ref", NULL, get_by_ref }, { "location_info", NULL, get_location }, { "T", NULL, get_transposed },
 	{ "T_", NULL, get_transposed_in }, { "shape_on_host", NULL, get_on_host }, { "shape_on_replica", NULL, get_on_replica },
 	{ "retrieval_mode", NULL, get_retrieval }, { "replica_grouping", NULL, get_grouping }, { "strides", "shape?", do_strides }, { "diag", "", do_diag }, { NULL, NULL, NULL }
 };

@@ -11,6 +11,7 @@
 #include "compiler/ir/ir.h"
 #include "compiler/ops/op.h"
 #include "compiler/transforms/autodiff.h"
+#include "compiler/transforms/transforms.h"
 #include "lang/lang.h"
 
 /* KIND(ID, what messages call it, with article) */
@@ -162,7 +163,7 @@ struct Bound { Named *named; Map map; };                         /* graph tensor
 typedef struct CacheEntry { const char *key; Graph *graph; Value result; } CacheEntry;
 struct Cache { VEC(CacheEntry) at; };
 
-typedef enum ContextKind { CTX_SEQUENCE, CTX_IPU, CTX_IO_TILES, CTX_SCOPE, CTX_DEBUG, CTX_GRAPH } ContextKind;
+typedef enum ContextKind { CTX_SEQUENCE, CTX_IPU, CTX_IO_TILES, CTX_SCOPE, CTX_DEBUG, CTX_GRAPH, CTX_MERGE, CTX_IO_EXCHANGE } ContextKind;
 struct Context { ContextKind kind; int64_t n; SeqMode seq; const char *name; Graph *graph; };
 /* innermost first */
 typedef struct Within { const Context *c; const struct Within *outer; } Within;

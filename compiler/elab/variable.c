@@ -170,6 +170,13 @@ static Value do_variable(Elab *e, Call *c)
 	return v_of(V_TENSOR, t);
 }
 
+Value make_variable(Elab *e, const Value *arg, Span at)
+{
+	Value own[8];
+	memcpy(own, arg, sizeof own);
+	return do_variable(e, &(Call){ v_unset(), own, NULL, at });
+}
+
 static Value do_constant(Elab *e, Call *c)
 {
 	DataArgs d;

@@ -87,29 +87,34 @@ static const char *without_scope(const Build *b, const char *name)
 	return n && !strncmp(name, b->scope, n) && name[n] == '/' ? name + n + 1 : name;
 }
 
-static const char *stream_name(const Op *op)
+/* of what a load takes its result from */
+static const char *source_name(Arena *a, const Op *op)
 {
 	const OpDef *d = op_table[op->code];
-	for (int i = 0; d->params[i].kind != P_END; i++)
+	if (op->inplace) return NULL;
+	for (int i = 0; d->params[i].kind != P_END; i++) {
 		if (d->params[i].kind == P_STREAM && op->attr[i].p) return ((Stream *)op->attr[i].p)->name;
+		if (d->params[i].kind == P_BUFFER && op->attr[i].p) return remote_name(a, op->attr[i].p, op->in.at[1]);
+	}
 	return NULL;
 }
 
 static const char *pattern_stem(const Build *b, const Op *op, const char *name)
 {
-	const char *stream = stream_name(op);
+	const char *stream = source_name(b->ir->mem, op);
 	if (stream) return name ? name : stream;
 	for (int i = 0; i < op->in.n; i++)
 		if (op->in.at[i]) return without_scope(b, op->in.at[i]->name);
 	return name ? name : "t";
 }
 
-/* "%s" stands for the stem, "%t" for the result's dtype */
-static const char *fill_pattern(Arena *a, const char *pattern, const char *stem, DType t)
+/* "%s" stands for the stem, "%t" for the result's dtype, "%d" for the attribute `destination` */
+static const char *fill_pattern(Arena *a, const Op *op, const char *stem, DType t)
 {
 	Buf out = buf_new(a);
-	for (const char *p = pattern; *p; p++) {
+	for (const char *p = op_table[op->code]->out_name; *p; p++) {
 		if (p[0] == '%' && (p[1] == 's' || p[1] == 't')) buf_puts(&out, *++p == 's' ? stem : dtype_info[t].popxl);
+		else if (p[0] == '%' && p[1] == 'd') p++, buf_printf(&out, "%lld", (long long)op_attr(op, "destination")->i);
 		else buf_putc(&out, *p);
 	}
 	return out.n ? out.s : "t";
@@ -119,8 +124,8 @@ static const char *fill_pattern(Arena *a, const char *pattern, const char *stem,
 static const char *result_name(const Build *b, const Op *op, const char *name, DType t)
 {
 	const OpDef *d = op_table[op->code];
-	if (name && !(d->out_name && stream_name(op))) return name;
-	if (d->out_name) return fill_pattern(b->ir->mem, d->out_name, pattern_stem(b, op, name), t);
+	if (name && !(d->out_name && source_name(b->ir->mem, op))) return name;
+	if (d->out_name) return fill_pattern(b->ir->mem, op, pattern_stem(b, op, name), t);
 	return arena_printf(b->ir->mem, "%s_out", d->name);
 }
 
@@ -202,7 +207,7 @@ int ir_remove_hook(Graph *g, int handle)
 }
 
 /* a hook may remove itself, or add others, which then wait for the next op */
-static void run_hooks(Graph *g, Op *op)
+void run_hooks(Graph *g, Op *op)
 {
 	int last = g->next_hook;
 	for (int i = 0; i < g->hooks.n && g->hooks.at[i].handle <= last; i++) {

@@ -50,6 +50,7 @@ static void make_tensors(Copy *c, const Graph *g, Map *tensor_map)
 		copy->lies = NULL;
 		copy->lies_at = 0;
 		copy->data = host_of(c, t->data);
+		if (t->remote) copy->remote = c->to->buffers.at[t->remote->id];
 		c->tensor[t->index] = copy;
 		if (tensor_map) map_set(c->mem, tensor_map, t, copy);
 	}

@@ -14,6 +14,7 @@ Op     *new_op(const Build *b, int code, int inplace, Tensor *const *in, int nin
 Tensor *add_result(const Build *b, Op *op, Spec spec, const char *unique);
 void    poison_results(Op *op);
 void    enter_op(const Build *b, Op *op);
+void    run_hooks(Graph *g, Op *op);                         /* an op was made (R212) */
 
 /* output at position pos, and a result at every call site; site_name NULL: named as calls name results */
 void    insert_output(Graph *g, int pos, Tensor *t, const char *site_name);

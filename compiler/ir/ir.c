@@ -197,15 +197,6 @@ Stream *ir_stream(Build *b, int is_input, Spec spec, const char *name)
 	return s;
 }
 
-RemoteBuffer *ir_buffer(Build *b, Spec spec, int64_t entries)
-{
-	ir_writable(b, "a remote buffer");
-	RemoteBuffer *r = NEW(b->ir->mem, RemoteBuffer);
-	*r = (RemoteBuffer){ .id = b->ir->buffers.n, .spec = spec, .entries = entries, .ir = b->ir, .at = b->at };
-	vec_push(b->ir->mem, &b->ir->buffers, r);
-	return r;
-}
-
 /* --- questions -------------------------------------------------------------------------------------------- */
 
 const char *tensor_id(Arena *a, const Tensor *t)

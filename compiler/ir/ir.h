@@ -77,6 +77,8 @@ struct Tensor {
 	HostArray *data;             /* constants, and initial values of variables */
 	int grouping;                /* variables: index into ir->groupings, 0 = all replicas */
 	RetrievalMode retrieval;
+	struct RemoteBuffer *remote; /* variables: the entry of a remote buffer that it stands for; NULL: on the device */
+	int64_t entry;
 	Span at;
 	const Frame *chain;
 	/* scratch of compiler/ir: */
@@ -165,6 +167,7 @@ typedef struct Stream {
 	Span at;
 } Stream;
 
+/* `entries` slots of one spec per replica; id is its place in ir->buffers, and one less than what the language shows */
 typedef struct RemoteBuffer { int id; Spec spec; int64_t entries; Ir *ir; Span at; } RemoteBuffer;
 /* groups of replicas that hold one value together; assignment: replica → group, empty where stride and size say it */
 typedef struct Grouping { int stride, size, count; VEC(int) assignment; int is_const; } Grouping;
@@ -226,7 +229,10 @@ Tensor *ir_constant(Build *b, HostArray *data, const char *name);       /* name 
 Tensor *ir_variable(Build *b, HostArray *data, const char *name);       /* main graph only: NULL after a diagnostic */
 void    ir_output(Build *b, Tensor *t);
 Stream *ir_stream(Build *b, int is_input, Spec spec, const char *name); /* name NULL: h2d_stream / d2h_stream */
-RemoteBuffer *ir_buffer(Build *b, Spec spec, int64_t entries);
+RemoteBuffer *ir_buffer(Build *b, Spec spec, int64_t entries);              /* NULL after a diagnostic */
+int     ir_set_entries(Build *b, RemoteBuffer *r, int64_t entries);          /* 0 after a diagnostic: something uses an entry beyond */
+/* makes variable t stand for an entry (R336, R340); t must not be used by ops. 0 after a diagnostic */
+int     ir_set_remote(Build *b, Tensor *t, RemoteBuffer *r, int64_t entry);
 
 /* Add an op: operands as in the op table (NULL where absent), attrs one per parameter (copied; NULL:
  * defaults).  Runs the shape rule, makes the results (name NULL: the op's default name), applies the
@@ -253,6 +259,12 @@ void    ir_replace_uses(Tensor *old, Tensor *with);                     /* every
 void    ir_remove_op(Op *op);                                           /* results must be unused */
 void    ir_remove_ops(Graph *g, const char *dead);                      /* all ops with dead[position in g->ops]: one sweep, any order */
 void    ir_remove_output(Graph *g, int i);                              /* and the result at every call site, unused there */
+/* op, made beside old, gives old's results (its own must be unused), and what ran after old runs after it; old is gone */
+void    ir_take_place(Op *op, Op *old);
+void    ir_sort_ops(Graph *g);                                          /* by data edges and constraints, else as they stand */
+/* one op in the place of several of a graph, none of which waits for another: operands and results are theirs in order,
+ * tensors keep their names; ops stay sorted by dependence, hooks are called */
+Op     *ir_join_ops(Build *b, int code, Op *const *ops, int n, const AttrVal *attrs);
 Tensor *ir_new_result(Op *op, Spec spec, const char *name);             /* one more result of an op */
 /* deep copy with the same ids, names and indices, without hooks, not frozen; bytes of host arrays and interned
  * names are shared, so the original must live as long.  map: receives Tensor * → its copy; may be NULL */
@@ -288,6 +300,12 @@ Op **schedule(Graph *g, Arena *mem);
 void ir_print(const Ir *ir, Buf *out);                                  /* textual IR; ir_parse gives the same Ir back */
 Ir  *ir_parse(Arena *mem, Intern *names, Diags *ds, uint32_t src);
 void print_schedule(Graph *g, const Map *arg_names, Buf *out);          /* R56–R64; arg_names: Tensor * → dotted name, may be NULL */
+/* when code has to be in memory, by graph index: spans of steps of the main graph's schedule, both ends included */
+typedef enum CodeState { CODE_NEVER, CODE_ALWAYS, CODE_UNORDERED, CODE_LOADED } CodeState;      /* UNORDERED: always, see code.c */
+typedef struct CodeSpan { int first, last; } CodeSpan;
+typedef struct CodeReport { CodeState state; VEC(CodeSpan) live; VEC(int) loads; } CodeReport;
+CodeReport *ir_code(Ir *ir, Arena *mem);
+void code_print(Ir *ir, Buf *out);                                      /* `pxlc emit code` */
 /* one digraph; of the ops only those from `first` to `last` in the schedule, last < 0: to the end */
 void ir_dot(const Graph *g, int first, int last, Buf *out);
 

@@ -10,12 +10,17 @@
 #include "compiler/ops/op.h"
 
 /* a fused group may hold modifying ops: its pattern says which results are stored over which operands */
-static int is_modifier(const Op *op) { return op->code == OP_fused || (op->inplace && op_table[op->code]->inplace == MODIFIES); }
+static int is_modifier(const Op *op)
+{
+	const OpDef *d = op_table[op->code];
+	return op->code == OP_fused || d->shares || (op->inplace && d->inplace == MODIFIES);
+}
 static int is_view(const Op *op) { return op->inplace && op_table[op->code]->inplace != MODIFIES; }
 
 int op_shares(const Op *op, int out)
 {
 	if (op->code == OP_fused) return pattern_alias(op->attr[0].p, out);
+	if (op_table[op->code]->shares) return op_table[op->code]->shares(op, out);
 	if (!op->in.n || !op->in.at[0]) return -1;
 	if (is_modifier(op)) return out == 0 ? 0 : -1;
 	return is_view(op) ? 0 : -1;
@@ -125,6 +130,7 @@ int op_modifies(const Op *op, int i)
 		return op->modified.at[i] == BY_REF_WHOLE || graph_modifies_input(op->callee[0], i);
 	}
 	if (op->code == OP_fused) return pattern_writes(op->attr[0].p, i);
+	if (op_table[op->code]->modifies) return op_table[op->code]->modifies(op, i);
 	return (i == 0 && is_modifier(op)) || (i < 32 && (op_table[op->code]->writes >> i & 1));
 }
 

@@ -75,6 +75,18 @@ static Tensor *scan_new_tensor(Parse *p, Graph *g)
 	return t;
 }
 
+/* "buffer 0 entry 2" of a remote variable */
+static void scan_entry(Parse *p, Tensor *t)
+{
+	static const char *const entry[] = { "entry" };
+	Scan *s = &p->s;
+	int i = (int)scan_int(s, 0, p->ir->buffers.n - 1);
+	scan_one_of(s, entry, 1, "`entry`");
+	if (s->failed) return;
+	t->remote = p->ir->buffers.at[i];
+	t->entry = scan_int(s, 0, t->remote->entries - 1);
+}
+
 static void scan_origin(Parse *p, GraphNotes *n, Tensor *t, TensorKind kind)
 {
 	Scan *s = &p->s;
@@ -88,6 +100,7 @@ static void scan_origin(Parse *p, GraphNotes *n, Tensor *t, TensorKind kind)
 	}
 	if (scan_accept_word(s, "grouping")) t->grouping = (int)scan_int(s, 0, p->ir->groupings.n - 1);
 	if (scan_accept_word(s, "all_replicas")) t->retrieval = ALL_REPLICAS;
+	if (scan_accept_word(s, "buffer")) scan_entry(p, t);
 	scan_expect(s, '=');
 	t->data = scan_host(s, (Spec){ .dtype = t->spec.dtype, .shape = variable_host_shape(t) });
 }
@@ -129,7 +142,7 @@ static HostArray *scan_array(Parse *p)
 
 static void scan_attr_value(Parse *p, ParamKind kind, AttrVal *a)
 {
-	static const char *const truth[] = { "false", "true" }, *const stream[] = { "stream" }, *const buffer[] = { "buffer" };
+	static const char *const truth[] = { "false", "true" }, *const stream[] = { "stream" }, *const buffer[] = { "buffer" }, *const graph[] = { "graph" };
 	Scan *s = &p->s;
 	int i;
 	a->set = 1;
@@ -152,15 +165,20 @@ static void scan_attr_value(Parse *p, ParamKind kind, AttrVal *a)
 		i = (int)scan_int(s, 0, p->ir->buffers.n - 1);
 		if (!s->failed) a->p = p->ir->buffers.at[i];
 		break;
+	case P_GRAPH:
+		scan_one_of(s, graph, 1, "`graph` and its id");
+		a->s = scan_string(s);                       /* the graph may follow: link_loaded finds it */
+		break;
 	default:
 		scan_error(s, E0408, scan_span(s, s->at), "fused groups are made by the compiler and cannot be read back: read the IR as it is before `fuse`");
 	}
 }
 
-static int find_attr(const Param *params, const char *name)
+static int find_attr(const Op *op, const char *name)
 {
+	const Param *params = op_table[op->code]->params;
 	for (int i = 0; params[i].kind != P_END; i++)
-		if (!strcmp(params[i].name, name)) return text_attr_kind(params[i].kind) ? i : -1;
+		if (!strcmp(params[i].name, name)) return text_attr_kind(op, params[i].kind) ? i : -1;
 	return -1;
 }
 
@@ -174,7 +192,7 @@ static void scan_attrs(Parse *p, Op *op)
 	if (!scan_accept(&p->s, '{')) return;
 	do {
 		const char *name = scan_word(&p->s, "an attribute");
-		int i = name ? find_attr(params, name) : -1;
+		int i = name ? find_attr(op, name) : -1;
 		if (name && i < 0) scan_error(&p->s, E0408, scan_span(&p->s, p->s.last), "`%s` has no attribute `%s`", op_table[op->code]->name, name);
 		scan_expect(&p->s, '=');
 		if (p->s.failed) return;
@@ -486,6 +504,18 @@ static void link_callees(Parse *p, OpNotes *n)
 		if (params[i].kind == P_GRAPH) n->op->attr[i] = (AttrVal){ .set = n->op->callee[k] != NULL, .p = n->op->callee[k] }, k++;
 }
 
+/* a graph that is named, not called */
+static void link_loaded(Parse *p, Op *op)
+{
+	const Param *params = op_table[op->code]->params;
+	for (int i = 0; params[i].kind != P_END && !op_is(op, CALLS); i++) {
+		AttrVal *a = &op->attr[i];
+		if (params[i].kind != P_GRAPH || p->s.failed) continue;
+		a->p = a->s ? map_get(&p->ir->ids, a->s) : NULL;
+		if (!a->p) scan_error(&p->s, E0409, op->at, "no graph `%s`", a->s ? a->s : "");
+	}
+}
+
 static void link_op(Parse *p, OpNotes *n)
 {
 	Op *op = n->op;
@@ -499,7 +529,8 @@ static void link_op(Parse *p, OpNotes *n)
 		if (!first || first->graph != op->graph) scan_error(&p->s, E0409, n->after.e.at[i].at, "op %d is not in this graph", n->after.e.at[i].index);
 		else vec_push(p->s.mem, &op->after, first);
 	}
-	link_callees(p, n);
+	if (op_is(op, CALLS) || n->callee[0]) link_callees(p, n);
+	else link_loaded(p, op);
 }
 
 static int by_index(const void *a, const void *b)

@@ -2,6 +2,7 @@
  *
  *   ir replicas 1 local 1 transfers 1 seed 0 ops 102 graphs 1 clashes 0 tensors 4
  *   stream 0 in "image" f32[8, 784]
+ *   buffer 0 entries 2 f32[4]
  *   grouping 0 stride 1 size 1 count 1 const
  *   graph "" name "" {
  *   	%0 "w" variable f32[784, 10] = normal(0.0, 0.02, "w", 0)
@@ -119,6 +120,7 @@ static void put_origin(Buf *out, const Tensor *t)
 	if (t->by_ref) buf_puts(out, " by_ref");
 	if (t->grouping) buf_printf(out, " grouping %d", t->grouping);
 	if (t->retrieval == ALL_REPLICAS) buf_puts(out, " all_replicas");
+	if (t->remote) buf_printf(out, " buffer %d entry %" PRId64, t->remote->id, t->entry);
 	if (t->poison) buf_puts(out, " poison");
 	if (t->data) {
 		buf_puts(out, " = ");
@@ -165,6 +167,10 @@ static void put_attr_value(Buf *out, ParamKind kind, const AttrVal *a)
 	case P_FLOATS: put_floats(out, a->floats.at, a->floats.n); break;
 	case P_STREAM: buf_printf(out, "stream %d", ((Stream *)a->p)->index); break;
 	case P_BUFFER: buf_printf(out, "buffer %d", ((RemoteBuffer *)a->p)->id); break;
+	case P_GRAPH:
+		buf_puts(out, "graph ");
+		put_string(out, ((const Graph *)a->p)->id);
+		break;
 	case P_ARRAY: {
 		const HostArray *h = a->p;
 		buf_printf(out, "%s = ", spec_str(out->mem, h->dtype, h->shape));
@@ -210,7 +216,7 @@ static void put_attrs(Buf *out, const Op *op)
 	const Param *p = op_table[op->code]->params;
 	int any = 0;
 	for (int i = 0; p[i].kind != P_END; i++) {
-		if (!text_attr_kind(p[i].kind) || is_default(p[i].kind, &op->attr[i], &p[i].init)) continue;
+		if (!text_attr_kind(op, p[i].kind) || is_default(p[i].kind, &op->attr[i], &p[i].init)) continue;
 		buf_printf(out, "%s%s = ", any ? ", " : " {", p[i].name);
 		if (op->attr[i].set) put_attr_value(out, p[i].kind, &op->attr[i]);
 		else buf_puts(out, "none");
@@ -219,9 +225,10 @@ static void put_attrs(Buf *out, const Op *op)
 	if (any) buf_putc(out, '}');
 }
 
-int text_attr_kind(ParamKind kind)
+/* what an op calls stands behind its attributes */
+int text_attr_kind(const Op *op, ParamKind kind)
 {
-	return kind >= P_SCALAR && kind != P_GRAPH && kind != P_HINT;
+	return kind >= P_SCALAR && kind != P_HINT && (kind != P_GRAPH || !op_is(op, CALLS));
 }
 
 static void put_context(Buf *out, const Op *op)

@@ -210,3 +210,137 @@ void ir_remove_op(Op *op)
 	vec_remove(&g->ops, at);
 	g->ir->stamp++;
 }
+
+/* --- one op for others ------------------------------------------------------------------------------------------ */
+
+/* marked: places of old in g->ops; each constraint on one of them becomes one on op */
+static void hand_over_order(Graph *g, const char *old, Op *op)
+{
+	for (int i = 0; i < g->ops.n; i++) {
+		Op *later = g->ops.at[i];
+		int kept = 0, moved = 0;
+		for (int k = 0; k < later->after.n; k++) {
+			if (old[later->after.at[k]->mark]) moved = 1;
+			else later->after.at[kept++] = later->after.at[k];
+		}
+		later->after.n = kept;
+		if (moved && later != op) vec_push(g->ir->mem, &later->after, op);
+	}
+}
+
+static void hand_over_sequence(Graph *g, const char *old, Op *op)
+{
+	for (int e = 0; e < EXEC_COUNT; e++)
+		for (int i = 0, done = 0; i < g->seq[e].n; i++) {
+			if (!g->seq[e].at[i] || !old[g->seq[e].at[i]->mark]) continue;
+			g->seq[e].at[i] = done ? NULL : op;
+			done = 1;
+		}
+}
+
+static void adopt_result(Op *op, Tensor *t)
+{
+	t->def = op;
+	t->def_index = op->out.n;
+	vec_push(op->graph->ir->mem, &op->out, t);
+}
+
+static void adopt_after(Op *op, const Op *from, const char *old)
+{
+	for (int k = 0; k < from->after.n; k++)
+		if (!old[from->after.at[k]->mark]) vec_push(op->graph->ir->mem, &op->after, from->after.at[k]);
+}
+
+static void remove_marked(Graph *g, const char *old)
+{
+	int kept = 0;
+	for (int i = 0; i < g->ops.n; i++) {
+		if (old[i]) detach(g->ops.at[i]);
+		else g->ops.at[kept++] = g->ops.at[i];
+	}
+	g->ops.n = kept;
+	g->ir->stamp++;
+	g->ir->moved++;
+}
+
+static char *mark_ops(Graph *g, Op *const *ops, int n)
+{
+	char *old = NEWN(g->ir->mem, char, g->ops.n + 1);
+	for (int i = 0; i < g->ops.n; i++) g->ops.at[i]->mark = i;
+	for (int i = 0; i < n; i++) old[ops[i]->mark] = 1;
+	return old;
+}
+
+void ir_take_place(Op *op, Op *old)
+{
+	Graph *g = op->graph;
+	char *marked = mark_ops(g, &old, 1);
+	while (op->out.n) remove_result(op, op->out.n - 1);
+	for (int i = 0; i < old->out.n; i++) adopt_result(op, old->out.at[i]);
+	old->out.n = 0;
+	hand_over_order(g, marked, op);
+	hand_over_sequence(g, marked, op);
+	adopt_after(op, old, marked);
+	remove_marked(g, marked);
+}
+
+/* the next thing that op waits for and that is not out yet; NULL: none */
+static Op *waits_for(const Op *op, const char *out)
+{
+	for (int i = 0; i < op->in.n; i++)
+		if (op->in.at[i] && op->in.at[i]->def && !out[op->in.at[i]->def->mark]) return op->in.at[i]->def;
+	for (int i = 0; i < op->after.n; i++)
+		if (!out[op->after.at[i]->mark]) return op->after.at[i];
+	return NULL;
+}
+
+/* Each op comes out when all that it waits for has, which is fetched first; in a circle, as it stands. */
+void ir_sort_ops(Graph *g)
+{
+	Arena *mem = g->ir->mem;
+	int n = g->ops.n, done = 0;
+	char *out = NEWN(mem, char, n + 1), *open = NEWN(mem, char, n + 1);
+	Op **order = NEWN(mem, Op *, n + 1), *next;
+	VEC(Op *) todo = { 0 };
+	for (int i = 0; i < n; i++) g->ops.at[i]->mark = i;
+	for (int i = 0; i < n; i++) {
+		if (!out[i]) vec_push(mem, &todo, g->ops.at[i]);
+		while (todo.n) {
+			Op *op = vec_last(&todo);
+			open[op->mark] = 1;
+			next = waits_for(op, out);
+			if (next && !open[next->mark]) {
+				vec_push(mem, &todo, next);
+				continue;
+			}
+			todo.n--;
+			out[op->mark] = 1;
+			order[done++] = op;
+		}
+	}
+	if (n) memcpy(g->ops.at, order, (size_t)n * sizeof *order);
+}
+
+Op *ir_join_ops(Build *b, int code, Op *const *ops, int n, const AttrVal *attrs)
+{
+	Graph *g = b->g;
+	VEC(Tensor *) in = { 0 };
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < ops[i]->in.n; k++) vec_push(b->ir->mem, &in, ops[i]->in.at[k]);
+	char *old = mark_ops(g, ops, n);
+	Op *op = new_op(b, code, 0, in.at, in.n, attrs);
+	for (int i = 0; i < n; i++) {
+		for (int k = 0; k < ops[i]->out.n; k++) adopt_result(op, ops[i]->out.at[k]);
+		adopt_after(op, ops[i], old);
+		ops[i]->out.n = 0;
+	}
+	hand_over_order(g, old, op);
+	hand_over_sequence(g, old, op);
+	remove_marked(g, old);
+	for (int i = 0; i < op->in.n; i++)
+		if (op->in.at[i]) vec_push(b->ir->mem, &op->in.at[i]->uses, ((Use){ op, i }));
+	vec_push(b->ir->mem, &g->ops, op);
+	ir_sort_ops(g);
+	run_hooks(g, op);
+	return op;
+}

@@ -7,6 +7,6 @@
 extern const char *const text_exec[EXEC_COUNT];
 extern const char *const text_tiles[3];
 extern const char *const text_init[INIT_ARANGE + 1];
-int text_attr_kind(ParamKind kind);          /* does a parameter of this kind stand among the attributes */
+int text_attr_kind(const Op *op, ParamKind kind);    /* does a parameter of this kind stand among the attributes */
 
 #endif

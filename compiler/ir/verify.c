@@ -45,6 +45,8 @@ static int check_origin(const Verify *v, const Graph *g, const Tensor *t)
 		return wrong_tensor(v, t, "it must have one origin: an op, the graph's inputs, or host data");
 	if (t->kind != T_TENSOR && !t->data) return wrong_tensor(v, t, "it has no host data");
 	if (t->kind == T_VARIABLE && g != v->ir->main) return wrong_tensor(v, t, "variables live in the main graph");
+	if (t->remote && (t->kind != T_VARIABLE || t->uses.n || t->entry < 0 || t->entry >= t->remote->entries || t->spec.dtype != t->remote->spec.dtype ||
+	                  !shape_eq(t->spec.shape, t->remote->spec.shape))) return wrong_tensor(v, t, "it cannot stand for that entry of a remote buffer");
 	if (t->kind == T_VARIABLE && (t->grouping < 0 || t->grouping >= v->ir->groupings.n)) return wrong_tensor(v, t, "no such grouping");
 	if (t->data && (t->data->dtype != t->spec.dtype || !shape_eq(t->data->shape, variable_host_shape(t))))
 		return wrong_tensor(v, t, "its host data has another shape or dtype");

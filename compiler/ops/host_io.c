@@ -25,8 +25,9 @@ static int infer_host_load(Infer *in)
 
 /* The tensor that PopXL fills is an op of its own (R51).  Ours point into the stream instead, so the
  * lowered copy has neither. */
-static Tensor *load_buffer(Build *b, const AttrVal *attrs, const char *name)
+static Tensor *load_buffer(Build *b, Tensor *const *in, const AttrVal *attrs, const char *name)
 {
+	(void)in;
 	const Stream *s = attrs[0].p;
 	Arena *a = b->ir->mem;
 	AttrVal *v = b_attrs(b, OP_init, "shape", attr_ints(a, s->spec.shape.dim, s->spec.shape.rank), "dtype", attr_int(s->spec.dtype), NULL);

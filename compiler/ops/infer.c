@@ -122,6 +122,19 @@ static int check_places(Infer *in)
 	return 1;
 }
 
+/* R336: remote variables are names for the host */
+static int check_handles(Infer *in)
+{
+	for (int i = 0; i < in->op->in.n; i++) {
+		const Tensor *t = in->op->in.at[i];
+		if (!t || !t->remote) continue;
+		Diag *d = infer_error(in, E0643, "`%s` uses the remote variable `%s`", in->def->name, t->name);
+		diag_help(in->b->ir->ds, d, (Span){ 0, 0, 0 }, "load the entry first: `remote_load(buffer, %" PRId64 ")`", t->entry);
+		return 0;
+	}
+	return 1;
+}
+
 static int check_constant(Infer *in)
 {
 	int writes = in->op->inplace && in->def->inplace == MODIFIES;
@@ -170,7 +183,7 @@ int infer_run(Infer *in)
 {
 	if (has_poison(in)) return 0;
 	in->nout = in->def->nout == 0 ? 1 : in->def->nout < 0 ? 0 : in->def->nout;
-	return check_graph(in) && check_places(in) && check_constant(in) && check_float8(in) && in->def->infer(in) && check_sizes(in);
+	return check_graph(in) && check_handles(in) && check_places(in) && check_constant(in) && check_float8(in) && in->def->infer(in) && check_sizes(in);
 }
 
 /* --- rules that many ops share -------------------------------------------------------------------------- */

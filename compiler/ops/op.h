@@ -86,8 +86,13 @@ struct OpDef {
 	/* What the lowered copy has in the op's place, for ops without an emitter of their own: build it, set one
 	 * tensor per result and return 1; 0: nothing to do, the op stays.  Results may be lowered again. */
 	int (*lower)(Build *b, Op *op, Tensor **out);
-	/* makes operand 0 where the model does not give it: the tensor that PopXL's loads fill (R51) */
-	Tensor *(*buffer)(Build *b, const AttrVal *attrs, const char *name);
+	/* makes operand 0 where the model does not give it: the tensor that PopXL's loads fill (R51); in: the operands so far */
+	Tensor *(*buffer)(Build *b, Tensor *const *in, const AttrVal *attrs, const char *name);
+	/* how .pxl orders the parameters, by name, where PopXL's order is not that of the operands; NULL: as listed */
+	const char *order;
+	/* ops that write or give back other operands than the first: is operand i written; operand that result `out` is an alias of, or -1 */
+	int (*modifies)(const Op *op, int i);
+	int (*shares)(const Op *op, int out);
 	const char *expr;                    /* in the language of `kernel`, over operand and attribute names */
 	double flops;                        /* per result element, for costs */
 	const char *doc, *formula;           /* doc: what, rules, errors — one paragraph each, in our words */
@@ -103,6 +108,27 @@ int   op_operand(const OpDef *d, int param);                /* index into op->in
 static inline const OpDef *op_def(const Op *op) { return op_table[op->code]; }
 static inline int op_is(const Op *op, unsigned trait) { return (op_table[op->code]->traits & trait) != 0; }
 const AttrVal *op_attr(const Op *op, const char *name);     /* never NULL: a wrong name is our bug and gives an unset one */
+
+int   op_param_at(const OpDef *d, int position);            /* index of the parameter that .pxl takes there; -1 past the last */
+
+/* What an op moves between the device and the rest of the world; a merged exchange moves several things (transfer.c). */
+typedef enum TransferKind { MOVE_HOST_LOAD, MOVE_HOST_STORE, MOVE_REMOTE_LOAD, MOVE_REMOTE_STORE, MOVE_KINDS } TransferKind;
+typedef struct Transfer {
+	TransferKind kind;
+	Stream *stream;              /* of host transfers */
+	RemoteBuffer *buffer;        /* of remote ones */
+	Tensor *t;                   /* what is stored, or loaded over (NULL: a result of its own) */
+	Tensor *offset, *out;
+	int writes;                  /* t is overwritten, and out an alias of it */
+	int in_at, out_at;           /* first operand and result */
+	Span at;
+} Transfer;
+int      op_transfers(const Op *op);                        /* how many */
+Transfer op_transfer(const Op *op, int i);
+int      op_hands_out(const Op *op, int out);               /* result `out` lies in a stream's entry */
+AttrVal  transfer_parts(Arena *a, Op *const *ops, int n);   /* the attribute of the exchange that ops become */
+int      constant_offset(const Tensor *t, int64_t *x);      /* known now; 0: it is not */
+const char *remote_name(Arena *a, const RemoteBuffer *b, const Tensor *offset);     /* default name of a load: "buffer_1_0" */
 
 /* The set of names a model may use for ops, one row each: name and in-place variants counted apart. */
 typedef struct OpName { const char *name; const OpDef *def; int inplace; } OpName;

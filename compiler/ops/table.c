@@ -46,6 +46,18 @@ static int takes_operand(ParamKind k)
 	return k == P_TENSOR || k == P_OPT_TENSOR || k == P_TENSORS || k == P_SCALAR;
 }
 
+int op_param_at(const OpDef *d, int position)
+{
+	int n = 0, i = 0;
+	while (d->params[n].kind != P_END) n++;
+	if (position >= n) return -1;
+	if (!d->order) return position;
+	for (const char *w = d->order; *w; w += strcspn(w, " "), w += *w == ' ', i++)
+		for (int k = 0; i == position && k < n; k++)
+			if (strlen(d->params[k].name) == strcspn(w, " ") && !strncmp(d->params[k].name, w, strcspn(w, " "))) return k;
+	return -1;
+}
+
 int op_operand(const OpDef *d, int param)
 {
 	int n = 0;
@@ -155,8 +167,9 @@ static void put_default(const Param *p, Buf *out)
 void op_signature(const OpDef *d, int inplace, Buf *out)
 {
 	buf_printf(out, "%s(", inplace ? modifying_name(d) : d->name);
-	for (int i = 0; d->params[i].kind != P_END; i++) {
-		const Param *p = &d->params[i];
+	for (int i = 0, k; (k = op_param_at(d, i)) >= 0; i++) {
+		const Param *p = &d->params[k];
+		if (d->buffer && d->inplace == MODIFIES && op_operand(d, k) == 0 && !inplace) continue;     /* the plain form makes its own */
 		buf_printf(out, "%s%s%s", i ? ", " : "", p->kind == P_TENSORS ? "*" : "", p->name);
 		if (kind_name(p)[0]) buf_printf(out, ": %s", kind_name(p));
 		put_default(p, out);

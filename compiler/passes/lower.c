@@ -12,6 +12,19 @@
 
 /* --- ops in terms of others ---------------------------------------------------------------------------------- */
 
+/* what loads filled before they handed out memory of their own */
+static void drop_unread_inits(PassCx *cx, Graph *g)
+{
+	char *dead = NEWN(cx->mem, char, g->ops.n + 1);
+	int any = 0;
+
+	for (int i = 0; i < g->ops.n; i++) {
+		dead[i] = g->ops.at[i]->code == OP_init && !is_used(g->ops.at[i]->out.at[0]);
+		any |= dead[i];
+	}
+	if (any) ir_remove_ops(g, dead);
+}
+
 /* results may want lowering again: new ops come at the end of g->ops, where the loop finds them */
 static void lower_ops(PassCx *cx, Graph *g)
 {
@@ -26,6 +39,7 @@ static void lower_ops(PassCx *cx, Graph *g)
 		if (op_def(op)->lower && op_def(op)->lower(&b, op, with)) rewrite_replace(&rw, op, with, mark);
 	}
 	rewrite_end(&rw);
+	drop_unread_inits(cx, g);
 }
 
 /* --- views --------------------------------------------------------------------------------------------------------- */
@@ -145,11 +159,9 @@ static void own_loads(PassCx *cx, Graph *g)
 
 	for (int i = 0; i < n; i++) {
 		Op *op = g->ops.at[i];
-		Tensor *copy;
 
-		if (op->code != OP_host_load || !is_written(&w, op->out.at[0])) continue;
-		copy = insert_copy(op, op->out.at[0]);
-		ir_replace_uses(op->out.at[0], copy);
+		for (int k = 0; k < op->out.n; k++)
+			if (op_hands_out(op, k) && is_written(&w, op->out.at[k])) ir_replace_uses(op->out.at[k], insert_copy(op, op->out.at[k]));
 	}
 }
 
@@ -157,7 +169,7 @@ static int needs_own_memory(const Graph *g, int k)
 {
 	Tensor *t = g->outputs.at[k];
 
-	if (!t->def || t->def->code == OP_host_load || storage_root(t) != t) return 1;
+	if (!t->def || op_hands_out(t->def, t->def_index) || storage_root(t) != t) return 1;
 	for (int i = 0; i < k; i++)
 		if (g->outputs.at[i] == t) return 1;
 	return 0;

@@ -48,9 +48,26 @@ static void place_variables(const Ir *ir, Plan *p)
 {
 	for (int i = 0; i < ir->main->tensors.n; i++) {
 		const Tensor *t = ir->main->tensors.at[i];
-		if (t->kind != T_VARIABLE) continue;
+		if (t->kind != T_VARIABLE || t->remote) continue;
 		p->place[t->index] = (Place){ SPACE_VARS, p->var_bytes, tensor_bytes(t), 0 };
 		p->var_bytes += round_up(tensor_bytes(t));
+	}
+}
+
+static size_t entry_bytes(const RemoteBuffer *b) { return (size_t)shape_nelems(b->spec.shape) * dtype_size(b->spec.dtype); }
+
+/* buffers one behind the other, each a row of entries; variables that stand for entries lie in them */
+static void place_buffers(const Ir *ir, Plan *p, Arena *mem)
+{
+	p->buffer = NEWN(mem, size_t, ir->buffers.n + 1);
+	for (int i = 0; i < ir->buffers.n; i++) {
+		p->buffer[i] = p->remote_bytes;
+		p->remote_bytes += round_up(entry_bytes(ir->buffers.at[i]) * (size_t)ir->buffers.at[i]->entries);
+	}
+	for (int i = 0; i < ir->main->tensors.n; i++) {
+		const Tensor *t = ir->main->tensors.at[i];
+		if (!t->remote) continue;
+		p->place[t->index] = (Place){ SPACE_REMOTE, p->buffer[t->remote->id] + entry_bytes(t->remote) * (size_t)t->entry, tensor_bytes(t), 0 };
 	}
 }
 
@@ -155,7 +172,7 @@ static void place_result(FramePlan *f, Op *op, int k, int step, char *taken)
 	int pos, b;
 
 	if (storage_root(t) != t) return;
-	if (op->code == OP_host_load) {
+	if (op_hands_out(op, k)) {
 		f->plan->place[t->index] = (Place){ SPACE_STREAM, 0, tensor_bytes(t), 0 };
 		return;
 	}
@@ -369,6 +386,7 @@ Plan *memplan(Ir *ir, Arena *mem)
 	p->place = NEWN(mem, Place, ir->ntensor + 1);
 	p->graph = NEWN(mem, GraphPlan, ir->graphs.n + 1);
 	place_variables(ir, p);
+	place_buffers(ir, p, mem);
 	place_constants(ir, p, mem);
 	for (int i = 0; i < ir->graphs.n; i++) {
 		p->graph[order[i]->index].first = first;

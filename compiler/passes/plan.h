@@ -15,6 +15,7 @@ typedef enum Space {
 	SPACE_FRAME,                 /* offset in the frame of its graph */
 	SPACE_VARS, SPACE_CONSTS,    /* offset in the program's regions */
 	SPACE_PARAM,                 /* handed in by the caller: graph inputs and outputs of subgraphs; index in `param` */
+	SPACE_REMOTE,                /* offset in the remote region: a variable that stands for an entry of a remote buffer */
 	SPACE_STREAM                 /* points into a stream's entry: known when host_load has run */
 } Space;
 
@@ -34,6 +35,8 @@ typedef struct Plan {
 	Place *place;                /* by tensor index */
 	GraphPlan *graph;            /* by graph index */
 	size_t frame_bytes, var_bytes, const_bytes;
+	size_t remote_bytes;         /* of all remote buffers; the device's memory is the others */
+	size_t *buffer;              /* by buffer id: offset in the remote region */
 } Plan;
 
 typedef struct PassOptions {

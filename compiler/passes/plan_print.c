@@ -7,7 +7,7 @@
 static const char *space_name(const Place *p)
 {
 	static const char *const names[] = { [SPACE_NONE] = "-", [SPACE_FRAME] = "frame", [SPACE_VARS] = "vars", [SPACE_CONSTS] = "consts",
-		[SPACE_PARAM] = "param", [SPACE_STREAM] = "stream" };
+		[SPACE_PARAM] = "param", [SPACE_REMOTE] = "remote", [SPACE_STREAM] = "stream" };
 	return names[p->space];
 }
 
@@ -62,9 +62,19 @@ static void put_graph(const Ir *ir, const Plan *p, const Graph *g, Buf *out)
 		if (p->place[g->tensors.at[i]->index].space != SPACE_NONE) put_value(p, gp, g->tensors.at[i], ir->mem, out);
 }
 
+static void put_buffers(const Ir *ir, const Plan *p, Buf *out)
+{
+	if (ir->buffers.n) buf_printf(out, "remote %zu bytes\n", p->remote_bytes);
+	for (int i = 0; i < ir->buffers.n; i++) {
+		const RemoteBuffer *b = ir->buffers.at[i];
+		buf_printf(out, "  buffer %d at %zu: %" PRId64 " entries of %s\n", i + 1, p->buffer[i], b->entries, spec_str(ir->mem, b->spec.dtype, b->spec.shape));
+	}
+}
+
 void plan_print(const Ir *ir, const Plan *p, Buf *out)
 {
 	buf_printf(out, "variables %zu bytes, constants %zu bytes, frame %zu bytes\n", p->var_bytes, p->const_bytes, p->frame_bytes);
+	put_buffers(ir, p, out);
 	for (int i = 0; i < ir->graphs.n; i++) {
 		buf_putc(out, '\n');
 		put_graph(ir, p, ir->graphs.at[i], out);

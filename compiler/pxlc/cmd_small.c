@@ -61,15 +61,15 @@ static int emit_stage(Host *h, const char *stage)
 
 int cmd_emit(Cli *c)
 {
-	static const char *const stages[] = { "ast", "ir", "schedule", "dot", "plan", "c" };
+	static const char *const stages[] = { "ast", "ir", "schedule", "dot", "code", "plan", "c" };
 	enum { NSTAGE = sizeof stages / sizeof *stages };
-	if (c->files.n != 2) return usage(c, "needs a stage and a model: pxlc emit ast|ir|schedule|dot|plan|c FILE");
+	if (c->files.n != 2) return usage(c, "needs a stage and a model: pxlc emit ast|ir|schedule|dot|code|plan|c FILE");
 	const char *stage = c->files.at[0];
 	int known = 0;
 	for (int i = 0; i < NSTAGE; i++) known |= !strcmp(stage, stages[i]);
 	if (!known) {
 		const char *near = pxl_nearest(stage, stages, NSTAGE);
-		return usage(c, "there is no stage `%s`; %s%s%sthe stages are ast, ir, schedule, dot, plan and c", stage,
+		return usage(c, "there is no stage `%s`; %s%s%sthe stages are ast, ir, schedule, dot, code, plan and c", stage,
 		             near ? "did you mean `" : "", near ? near : "", near ? "`? " : "");
 	}
 	Host h;

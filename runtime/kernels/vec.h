@@ -341,7 +341,8 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.nll = k_nll, .nll_grad = k_nll_grad, .softmax_nll = k_softmax_nll, \
 		.random_normal = k_random_normal, .random_uniform = k_random_uniform, .dropout_mask = k_dropout_mask, \
 		.split_seed = k_split_seed, \
-		.host_load = lane_host_load, .host_store = lane_host_store, .print = lane_print, \
+		.host_load = lane_host_load, .host_store = lane_host_store, .remote_load = lane_remote_load, .remote_store = lane_remote_store, \
+		.exchange = lane_exchange, .code_load = lane_code_load, .print = lane_print, \
 		.divcheck = k_divcheck, .powcheck = k_powcheck, .fault = lane_fault_at, .at = lane_at, \
 		.memcpy = k_memcpy, .memset = k_memset, \
 	}, \

@@ -10,7 +10,7 @@
 
 static const GradCase cases[] = {
 	UNARY("abs"), UNARY("ceil"), UNARY("floor"), UNARY("sign"), UNARY("cos"), UNARY("sin"), UNARY("exp"), UNARY("log"), UNARY("log2"), UNARY("sqrt"), UNARY("tanh"), UNARY("negate"),
-	UNARY("relu"), UNARY("gelu"), UNARY("geluerf"), UNARY("swish"), UNARY("identity"), UNARY("print_tensor"), UNARY("copy"), { "cast", "f64[4]", "data_type = f64" },
+	UNARY("relu"), UNARY("gelu"), UNARY("geluerf"), UNARY("swish"), UNARY("identity"), UNARY("print_tensor"), UNARY("copy"), { "ipu_copy", "f64[3]", "destination = 1, source = 0" }, UNARY("io_tile_copy"), { "cast", "f64[4]", "data_type = f64" },
 	{ "clip", "f64[3, 4]", "min = -1, max = 0.5" },
 	BINARY("add", 3), BINARY("sub", 3), BINARY("mul", 3), BINARY("div", 3), { "fmod", "f64[3] f64[3]", "", 1 }, { "fmod", "f64[2, 3] f64[3]", "", 1 }, BINARY("pow", 3),
 	{ "maximum", "f64[3, 1] f64[4] f64[3, 4]", "", 7 }, { "maximum", "f64[4]", "" }, { "sum_n", "f64[4] f64[4] f64[4]", "", 7 }, { "scaled_add", "f64[4] f64[4]", "a = 2, b = -0.5", 3 },

@@ -15,8 +15,8 @@ static const struct { const char *family, *title; } sections[] = {
 	{ "unary", "Elementwise, one operand" }, { "activation", "Activations" }, { "binary", "Arithmetic" }, { "compare", "Comparison, logic, selection" },
 	{ "reduce", "Reductions and running sums" }, { "shape", "Shape and order" }, { "index", "Creation and indexing" }, { "linalg", "Matrix products" },
 	{ "window", "Convolution, pooling, sampling" },
-	{ "loss", "Softmax and losses" }, { "random", "Random numbers" }, { "cast", "Conversion" }, { "control", "Graphs" }, { "host_io", "Streams" },
-	{ "update", "Updates of variables" },
+	{ "loss", "Softmax and losses" }, { "random", "Random numbers" }, { "cast", "Conversion" }, { "control", "Graphs" }, { "host_io", "Streams and remote buffers" },
+	{ "place", "Copies between places" }, { "update", "Updates of variables" },
 };
 
 static void put_section(Buf *out, const char *family, const char *title)

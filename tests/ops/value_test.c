@@ -449,7 +449,7 @@ static const Case cases[] = {
 	UNARY("abs", fabs), UNARY("ceil", ceil), UNARY("floor", floor), UNARY("sign", f_sign), UNARY("cos", cos), UNARY("sin", sin), UNARY("exp", exp), UNARY("log", log),
 	UNARY("log2", log2), UNARY("sqrt", sqrt), UNARY("tanh", tanh), UNARY("negate", f_neg), UNARY("relu", f_relu), UNARY("gelu", f_gelu), UNARY("geluerf", f_geluerf), UNARY("swish", f_swish),
 	UNARY("identity", f_same), UNARY("detach", f_same), UNARY("isnan", f_nan), UNARY("isinf", f_inf), UNARY("isfinite", f_finite), UNARY("logical_not", f_not), UNARY("print_tensor", f_same),
-	UNARY("copy", f_same), { "", "abs", "i8[9]", "", .f1 = fabs }, { "", "clip", "f32[40]", "min = -1, max = 0.5", .f1 = f_clip }, { "", "increment_mod", "i32[9]", "increment = 2, modulus = 3", .f1 = f_incmod },
+	UNARY("copy", f_same), { "R119", "ipu_copy", "f32[5, 7]", "destination = 1", .f1 = f_same }, { "", "io_tile_copy", "f16[5]", "", .f1 = f_same }, { "", "abs", "i8[9]", "", .f1 = fabs }, { "", "clip", "f32[40]", "min = -1, max = 0.5", .f1 = f_clip }, { "", "increment_mod", "i32[9]", "increment = 2, modulus = 3", .f1 = f_incmod },
 	{ "", "increment_mod", "f64[9]", "increment = 2, modulus = 3", .f1 = f_incmod },
 	{ "R140", "exp_", "f32[4]", "", .f1 = exp }, { "R140", "gelu_", "f64[4]", "", .f1 = f_gelu }, { "R140", "relu_", "f32[200]", "", .f1 = f_relu }, { "R139", "detach_", "f32[3]", "", .f1 = f_same },
 	{ "", "cast", "f32[40]", "data_type = f64", .f1 = f_same }, { "", "cast", "f32[9]", "data_type = i32", .f1 = f_trunc, .lo = -4, .hi = 4 }, { "", "cast", "i32[9]", "data_type = f16", .f1 = f_same },
@@ -688,7 +688,8 @@ static void seeds(void)
 static void covered(void)
 {
 	static const OpCode elsewhere[] = { OP_call, OP_repeat, OP_conditional, OP_fused, OP_host_load, OP_host_store, OP_random_normal, OP_random_uniform,
-	                                    OP_dropout, OP_shaped_dropout, OP_split_random_seed, OP_create_random_seed, OP_dropout_mask };
+	                                    OP_dropout, OP_shaped_dropout, OP_split_random_seed, OP_create_random_seed, OP_dropout_mask,
+	                                    OP_remote_load, OP_remote_store, OP_multi_exchange, OP_remote_code_load, OP_load_segment, OP_code_copy };
 	for (int id = 0; id < OP_COUNT; id++) {
 		int found = !strcmp(op_table[id]->family, "window"), inplace;      /* window_test.c */
 		for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) found |= def_by_name(cases[i].op, &inplace)->id == (OpCode)id;
