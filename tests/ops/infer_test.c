@@ -90,6 +90,13 @@ static const Case cases[] = {
 	{ "", "matmul", "f32[2, 2, 3] f32[3, 3, 4]", "", "E0302" }, { "", "matmul", "f32[] f32[3]", "", "E0313" }, { "", "matmul", "f32[2, 3] f16[3, 4]", "", "E0303" }, { "", "matmul", "i32[2, 3] i32[3, 4]", "", "E0304" },
 	{ "", "matmul", "f16[2, 3] f16[3, 4]", "output_type = f32", "f32[2, 4]" }, { "", "matmul", "f32[2, 3] f32[3, 4]", "available_memory_proportion = 1.5", "E0310" },
 	{ "", "matmul", "f32[2, 3] f32[3, 4]", "partials_type = f64", "E0310" }, { "R100 R102", "matmul", "f8_143[2, 3] f8_143[3, 4]", "", "E0304" },
+	/* windows; what they refuse is in tests/lang/op_windows.pxl, their sizes in window_test.c */
+	{ "", "conv", "f32[2, 4, 6] f32[8, 4, 3]", "", "f32[2, 8, 4]" }, { "", "conv", "f16[2, 4, 6] f32[8, 4, 3]", "", "E0303" }, { "R100 R102", "conv", "f8_143[2, 4, 6] f8_143[8, 4, 3]", "", "E0304" },
+	{ "", "conv", "f32[1, 1, 9223372036854775] f32[1, 1, 1]", "padding = 2147483647", "f32[1, 1, 9223376331822069]" }, { "", "conv", "f32[1, 1, 4] f32[1, 1, 2]", "dilation = 2147483647", "E0310" },
+	{ "", "conv_transpose", "f32[1, 1, 4611686018427387] f32[1, 1, 2]", "stride = 2147483647", "E0319" }, { "", "conv", "f32[1, 1, 4] f32[1, 1, 2]", "stride = 2147483648", "E0310" },
+	{ "", "average_pool", "bf16[2, 4, 6]", "kernel_size = 2, stride = 2", "bf16[2, 4, 3]" }, { "", "interpolate", "f32[2, 3]", "scale_factor = [1e30, 1]", "E0319" },
+	{ "", "roi_align", "f32[2, 3, 4, 4] f32[5, 4] i32[5]", "output_size = [2, 3], spatial_scale = 1, sampling_ratio = 2000", "E0310" },
+	{ "", "roi_align", "f16[2, 3, 4, 4] f32[5, 4] i32[5]", "output_size = [2, 3], spatial_scale = 1, sampling_ratio = 2", "E0303" },
 	/* softmax, losses */
 	{ "", "softmax", "f32[2, 3]", "axis = -1", "f32[2, 3]" }, { "", "softmax", "f32[2, 3]", "axis = 2", "E0305" }, { "", "softmax", "i32[2, 3]", "axis = 1", "E0304" },
 	{ "", "nll_loss", "f32[4, 3] i32[4]", "", "f32[]" }, { "", "nll_loss", "f32[4, 3] u32[4]", "reduction = none", "f32[4]" }, { "", "nll_loss", "f32[4, 3] i32[4]", "reduction = avg", "E0310" },
