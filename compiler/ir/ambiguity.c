@@ -23,7 +23,7 @@ typedef struct Check {
 	int n;
 	int *cls;                    /* per tensor: union-find parent */
 	const Tensor **root;         /* per tensor: where its memory begins */
-	Op **copy_view;              /* per class: a view in it that shares nothing in fact */
+	Op **copy_view;              /* per class: a view in it that cannot be kept in step: it shows a constant, or one memory twice */
 	char *written;               /* per class */
 	VEC(Touch) touch;
 	uint64_t *before, *after, *own;      /* per op: sets of up to 64 writers */
@@ -69,9 +69,15 @@ static void join_results(Check *c, Op *op)
 		if (!fails) c->root[op->out.at[o]->mark] = c->root[op->in.at[i]->mark];
 	}
 	if (!fails) return;
-	for (int i = 0; i < op->in.n; i++)
-		if (operand(c, op, i)) join(c, op->in.at[i], op->out.at[0]);
-	c->copy_view[class_of(c, op->out.at[0])] = op;
+	int stuck = 0;
+	for (int i = 0; i < op->in.n; i++) {
+		if (!operand(c, op, i)) continue;
+		join(c, op->in.at[i], op->out.at[0]);
+		const Tensor *root = c->root[op->in.at[i]->mark];
+		stuck |= root->kind == T_CONSTANT;
+		for (int k = 0; k < i; k++) stuck |= operand(c, op, k) && c->root[op->in.at[k]->mark] == root;
+	}
+	if (stuck) c->copy_view[class_of(c, op->out.at[0])] = op;
 }
 
 static int writes_any(const Op *op)
@@ -130,8 +136,8 @@ static void report_pair(Check *c, const Touch *w, const Touch *u)
 static void report_copy_view(Check *c, const Op *writer, const Op *view)
 {
 	Diags *ds = c->g->ir->ds;
-	Diag *d = diag(ds, E0407, writer->at, "%s writes memory that %s would have to share, but cannot", op_title(c->mem, writer), op_title(c->mem, view));
-	diag_note(ds, d, view->at, "this view is a copy");
+	Diag *d = diag(ds, E0407, writer->at, "%s writes memory that %s shows beside a constant, or twice", op_title(c->mem, writer), op_title(c->mem, view));
+	diag_note(ds, d, view->at, "the view is made here");
 	diag_help(ds, d, view->at, "write `%s` without the underscore", op_table[view->code]->name);
 	diag_chain(ds, d, writer->chain);
 	c->bad = 1;

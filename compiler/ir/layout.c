@@ -146,8 +146,9 @@ static int written_below(const Tensor *t)
 			const Op *op = x->uses.at[k].op;
 			int i = x->uses.at[k].index;
 			if (op_modifies(op, i)) return 1;
+			int joined = op_view_fails(op);          /* concat_ shows all its operands */
 			for (int o = 0; o < op->out.n; o++)
-				if (op_shares(op, o) == i) vec_push(mem, &todo, op->out.at[o]);
+				if (joined || op_shares(op, o) == i) vec_push(mem, &todo, op->out.at[o]);
 		}
 	}
 	return 0;

@@ -185,6 +185,7 @@ static const char *grad_text(const OpDef *d)
 
 static const char *inplace_text(const OpDef *d)
 {
+	if (d->inplace == VIEWS && d->params[0].kind == P_TENSORS) return "shares the storage of its operands and writes nothing";
 	return d->inplace == VIEWS ? "shares the storage of its first operand and writes nothing" : "writes and is an alias of its first operand";
 }
 

@@ -138,7 +138,11 @@ static void constants_and_copies(void)
 	bench_open(&t);
 	Tensor *x = var_f32(&t, "x", 2, 4, 6);
 	op1_(&t.b, OP_relu, reshape_(&t, &t.b, op1_(&t.b, OP_transpose, x), 24));
-	CHECK("R139", !ir_check_ambiguity(t.ir) && diag_is(&t, E0407));
+	CHECK("R139", ir_check_ambiguity(t.ir));
+	c = ir_constant(&t.b, host_new(&t.mem, DT_F32, (Shape){ 1, { 24 } }), "c");
+	Tensor *flat = t.ir->main->ops.at[1]->out.at[0];
+	op1_(&t.b, OP_relu, ir_op_inplace(&t.b, OP_concat, (Tensor *[]){ flat, c }, 2, NULL, NULL)->out.at[0]);
+	CHECK("R139 R148", !ir_check_ambiguity(t.ir) && t.ds.at.at[0]->code == E0407);
 	bench_close(&t);
 }
 
