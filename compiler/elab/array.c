@@ -16,14 +16,13 @@ int shape_fits(Elab *e, DType t, Shape s, Span at)
 	return 0;
 }
 
-/* the bytes, or NULL after a diagnostic: a recipe becomes data here */
-static void *bytes_of(Elab *e, HostArray *a, Span at)
+void *array_bytes(Elab *e, HostArray *a, Span at)
 {
 	if (a->init.kind != INIT_DATA && !may_take(e, host_size(a), at)) return NULL;
 	return host_bytes(e->mem, a, e->o.seed);
 }
 
-static HostArray *array_new(Elab *e, DType t, Shape s, Span at)
+HostArray *array_new(Elab *e, DType t, Shape s, Span at)
 {
 	if (!shape_fits(e, t, s, at) || !may_take(e, (uint64_t)shape_nelems(s) * dtype_size(t), at)) return NULL;
 	HostArray *a = host_new(e->mem, t, s);
@@ -113,7 +112,7 @@ HostArray *array_cast(Elab *e, HostArray *a, DType t)
 {
 	if (a->dtype == t) return a;
 	HostArray *b = array_new(e, t, a->shape, e->at);
-	const void *from = b ? bytes_of(e, a, e->at) : NULL;
+	const void *from = b ? array_bytes(e, a, e->at) : NULL;
 	if (!from) return NULL;
 	int64_t n = shape_nelems(a->shape);
 	rt_convert(t, host_bytes(e->mem, b, e->o.seed), a->dtype, from, (size_t)n);
@@ -220,7 +219,7 @@ Value array_binary(Elab *e, AstOp op, Value a, Value b, Span at)
 	int ints = !dtype_is_float(x->dtype) && !dtype_is_float(y->dtype) && !dtype_is_f8(x->dtype) && !dtype_is_f8(y->dtype) && op != AO_DIV;
 	if (!ints && (op == AO_BITAND || op == AO_BITOR)) return fail(e, E0107, at, "`%s` takes integers or bools", ast_op_text[op]);
 	HostArray *r = array_new(e, is_compare(op) ? DT_BOOL : t, s, at);
-	const void *px = r ? bytes_of(e, x, at) : NULL, *py = px ? bytes_of(e, y, at) : NULL;
+	const void *px = r ? array_bytes(e, x, at) : NULL, *py = px ? array_bytes(e, y, at) : NULL;
 	if (!py) return v_error();
 	void *pr = host_bytes(e->mem, r, e->o.seed);
 	for (int64_t i = 0, n = shape_nelems(s), k; i < n; i++) {
@@ -274,7 +273,7 @@ Value array_index(Elab *e, HostArray *a, Value *subs, int n, Span at)
 		if (!pick[k].drop) s.dim[s.rank++] = pick[k].n;
 	}
 	HostArray *r = array_new(e, a->dtype, s, at);
-	const char *from = r ? bytes_of(e, a, at) : NULL;
+	const char *from = r ? array_bytes(e, a, at) : NULL;
 	if (!from) return v_error();
 	char *to = host_bytes(e->mem, r, e->o.seed);
 	size_t size = dtype_size(a->dtype);
@@ -327,6 +326,6 @@ static void show_axis(const HostArray *a, const void *p, int axis, int64_t at, B
 
 void array_show(Elab *e, HostArray *a, Buf *out)
 {
-	const void *p = bytes_of(e, a, e->at);
+	const void *p = array_bytes(e, a, e->at);
 	if (p) show_axis(a, p, 0, 0, out);
 }

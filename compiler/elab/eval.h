@@ -114,7 +114,7 @@ const Builtin *methods_of(VKind kind);
 extern const Builtin str_methods[], list_methods[], dict_methods[], array_methods[], dtype_methods[], spec_methods[],
 	tensor_methods[], graph_methods[], stream_methods[], tree_methods[], factory_methods[], named_methods[],
 	bound_methods[], call_methods[], grad_methods[], expected_methods[], cache_methods[], instance_methods[], op_methods[], ir_methods[], grouping_methods[], buffer_methods[];
-extern const Builtin core_builtins[], cache_builtins[], tree_builtins[], host_builtins[], graph_builtins[], call_builtins[], module_builtins[], stream_builtins[],
+extern const Builtin core_builtins[], cache_builtins[], tree_builtins[], host_builtins[], array_builtins[], graph_builtins[], call_builtins[], module_builtins[], stream_builtins[],
 	context_builtins[], grad_builtins[], task_builtins[], ir_builtins[], variable_builtins[], remote_builtins[];
 
 /* --- call.c ------------------------------------------------------------------------------------------------------------- */
@@ -141,10 +141,14 @@ int want_tensors(Elab *e, Value v, Span at, const char *what, Tensor ***out, int
 int want_spec(Elab *e, Value v, Span at, const char *what, Spec *out);         /* a spec, or a tensor's */
 int want_kind(Elab *e, Value v, VKind kind, Span at, const char *what);
 
-/* --- array.c, host.c: host arrays ------------------------------------------------------------------------------------------ */
+/* --- array.c, array_shape.c, host.c: host arrays ------------------------------------------------------------------------------------------ */
 /* Numbers, nested lists and arrays as an array; dtype -1: as the data says, narrowed to 32 bits when `narrow`. NULL after a diagnostic */
 HostArray *array_of(Elab *e, Value v, int dtype, int narrow, Span at);
 HostArray *array_cast(Elab *e, HostArray *a, DType t);
+HostArray *array_new(Elab *e, DType t, Shape s, Span at);            /* zeros; NULL after a diagnostic */
+void *array_bytes(Elab *e, HostArray *a, Span at);                   /* a recipe becomes data here; NULL after a diagnostic */
+Value array_transpose(Elab *e, HostArray *a, Value perm, Span at);   /* unset: all axes the other way round */
+Value array_split(Elab *e, HostArray *a, Value parts, Value axis, Span at);
 Value array_binary(Elab *e, AstOp op, Value a, Value b, Span at);
 Value array_unary(Elab *e, AstOp op, HostArray *a, Span at);
 Value array_index(Elab *e, HostArray *a, Value *subs, int n, Span at);
@@ -186,6 +190,9 @@ Value   instance_call(Elab *e, Instance *in, Args *args);           /* inlined *
 Value   run_build(Elab *e, Instance *in, Value *argv, Span at);
 Fn     *build_of(Elab *e, Instance *in);
 Value   create_graph(Elab *e, Value fn, Args *args);                /* (factories, named graph) */
+Value   outlined(Elab *e, Value fn, Args *args);                    /* the same, whatever the module's own cache holds */
+Value   cached_graph(Elab *e, Cache *k, Value fn, Args *args);      /* named.c */
+Value   records_of(Elab *e, const Map *m);                          /* grad.c: graph → record of its gradient, as a dict */
 Value   add_param(Elab *e, Instance *in, const char *name, Factory *f, int overwrite, Span at);
 Factory *factory_new(Elab *e, const char *name, Spec spec, Value source, int by_ref, int has_spec, Span at);
 HostArray *factory_sample(Elab *e, Factory *f, const char *name, Span at);    /* the next initial value; NULL after a diagnostic */

@@ -36,10 +36,10 @@ static Map *called_map(Elab *e, Value v, Span at)
 	return m;
 }
 
-static Value all_records(Elab *e, const Map *m)
+Value records_of(Elab *e, const Map *m)
 {
 	Value d = v_dict(e->mem);
-	for (int i = 0; i < m->n; i++) {
+	for (int i = 0; m && i < m->n; i++) {
 		if (!m->at[i].key) continue;
 		Value k = v_graph(e, (Graph *)(uintptr_t)m->at[i].key);
 		dict_set(e->mem, d.u.dict, dict_key(e->names, k), k, v_of(V_GRAD, m->at[i].val));
@@ -87,12 +87,24 @@ static int method_fits(Elab *e, Call *c)
 	return 0;
 }
 
+/* what was registered while the graph was built; what the call gives wins (A63) */
+static Map *registered(Elab *e, const Named *n, Map *given)
+{
+	if (!n || !n->called || !n->called->n) return given;
+	Map *m = given ? given : NEW(e->mem, Map);
+	for (int i = 0; i < n->called->n; i++)
+		if (n->called->at[i].key && !map_has(m, n->called->at[i].key)) map_set(e->mem, m, n->called->at[i].key, n->called->at[i].val);
+	return m;
+}
+
 static int options(Elab *e, Call *c, AutodiffOptions *o, int *return_all)
 {
 	*return_all = 0;
 	if (!tensor_list(e, c, 1, "`grads_provided`", &o->provided, &o->nprovided)) return 0;
 	if (!tensor_list(e, c, 2, "`grads_required`", &o->required, &o->nrequired)) return 0;
-	if (is_given(c->arg[3]) && !(o->called = called_map(e, c->arg[3], c->at))) return 0;
+	Map *called = NULL;
+	if (is_given(c->arg[3]) && !(called = called_map(e, c->arg[3], c->at))) return 0;
+	o->called = registered(e, c->arg[0].kind == V_NAMED ? c->arg[0].u.named : NULL, called);
 	if (is_given(c->arg[4]) && !want_bool(e, c->arg[4], c->at, "`return_all_grad_graphs`", return_all)) return 0;
 	if (*return_all) o->all = NEW(e->mem, Map);
 	return method_fits(e, c);
@@ -110,8 +122,25 @@ static Value do_autodiff(Elab *e, Call *c)
 	GradInfo *gi = autodiff(&e->b, g, &o);
 	if (!gi || e->ds->errors != errors) return v_error();
 	if (n) n->differentiated = 1;
-	if (all) return all_records(e, o.all);
+	if (all) return records_of(e, o.all);
 	return n ? named_grad(e, gi) : v_of(V_GRAD, gi);
+}
+
+/* register_grad(graph, gradient): the differentiation of what is being built, and of all that contains it, uses this
+ * record for calls of the graph; a module's own word wins over its submodules' (A62, A63) */
+static Value do_register(Elab *e, Call *c)
+{
+	Graph *g = want_graph(e, c->arg[0], c->at, "the first argument of `register_grad`");
+	GradInfo *gi = g ? info_of(e, c->arg[1], c->at) : NULL;
+	const Map *inner = c->arg[0].kind == V_NAMED ? c->arg[0].u.named->called : NULL;
+	if (!gi) return v_error();
+	if (!e->self) return fail(e, E0437, c->at, "`register_grad` works inside a module's `build`");
+	for (Instance *in = e->self; in; in = in->parent) {
+		if (in == e->self || !map_has(&in->grads, g)) map_set(e->mem, &in->grads, g, gi);
+		for (int i = 0; inner && i < inner->n; i++)
+			if (inner->at[i].key && !map_has(&in->grads, inner->at[i].key)) map_set(e->mem, &in->grads, inner->at[i].key, inner->at[i].val);
+	}
+	return v_none();
 }
 
 /* R257: gives the graph back */
@@ -127,7 +156,7 @@ static Value do_decompose(Elab *e, Call *c)
 
 const Builtin grad_builtins[] = {
 	{ "autodiff", "graph grads_provided? grads_required? called_graphs_grad_info? return_all_grad_graphs? force? method?", do_autodiff },
-	{ "decompose_sum", "graph", do_decompose }, { NULL, NULL, NULL }
+	{ "register_grad", "graph gradient", do_register }, { "decompose_sum", "graph", do_decompose }, { NULL, NULL, NULL }
 };
 
 /* --- the record --------------------------------------------------------------------------------------------------------------- */

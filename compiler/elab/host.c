@@ -87,13 +87,6 @@ const Builtin host_builtins[] = {
 };
 
 /* --- methods of arrays -------------------------------------------------------------------------------------------------- */
-static const void *data_of(Elab *e, Call *c)
-{
-	HostArray *a = c->self.u.array;
-	if (a->init.kind != INIT_DATA && !may_take(e, host_size(a), c->at)) return NULL;
-	return host_bytes(e->mem, a, e->o.seed);
-}
-
 static Value get_shape(Elab *e, Call *c) { return v_shape(e->mem, c->self.u.array->shape); }
 static Value get_dtype(Elab *e, Call *c) { (void)e; return v_dtype(c->self.u.array->dtype); }
 static Value get_rank(Elab *e, Call *c)  { (void)e; return v_int(c->self.u.array->shape.rank); }
@@ -129,25 +122,9 @@ static Value do_astype(Elab *e, Call *c)
 	return a ? v_of(V_ARRAY, a) : v_error();
 }
 
-static Value do_transpose(Elab *e, Call *c)
-{
-	HostArray *a = c->self.u.array;
-	const char *from = data_of(e, c);
-	Shape s = { .rank = a->shape.rank };
-	if (!from || !may_take(e, host_size(a), c->at)) return v_error();
-	for (int i = 0; i < s.rank; i++) s.dim[i] = a->shape.dim[s.rank - 1 - i];
-	HostArray *b = host_new(e->mem, a->dtype, s);
-	char *to = host_bytes(e->mem, b, e->o.seed);
-	size_t size = dtype_size(a->dtype);
-	for (int64_t i = 0, n = shape_nelems(s); i < n; i++) {
-		int64_t rest = i, off = 0, stride = 1;
-		int64_t pos[MAX_RANK] = { 0 };
-		for (int k = s.rank - 1; k >= 0; k--) { pos[k] = rest % s.dim[k]; rest /= s.dim[k]; }
-		for (int k = s.rank - 1; k >= 0; k--) { off += pos[s.rank - 1 - k] * stride; stride *= a->shape.dim[k]; }
-		memcpy(to + (size_t)i * size, from + (size_t)off * size, size);
-	}
-	return v_of(V_ARRAY, b);
-}
+static Value get_T(Elab *e, Call *c)        { return array_transpose(e, c->self.u.array, v_unset(), c->at); }
+static Value do_transpose(Elab *e, Call *c) { return array_transpose(e, c->self.u.array, c->arg[0], c->at); }
+static Value do_split(Elab *e, Call *c)     { return array_split(e, c->self.u.array, c->arg[0], c->arg[1], c->at); }
 
 static Value do_tolist(Elab *e, Call *c)
 {
@@ -194,7 +171,7 @@ static DType fold_dtype(Fold f, DType t)
 static Value reduced(Elab *e, Call *c, Fold f)
 {
 	HostArray *a = c->self.u.array;
-	const void *p = data_of(e, c);
+	const void *p = array_bytes(e, c->self.u.array, c->at);
 	int64_t axis = 0, n = shape_nelems(a->shape), inner = 1;
 	if (!p) return v_error();
 	DType t = fold_dtype(f, a->dtype);
@@ -227,7 +204,7 @@ static Value do_argmin(Elab *e, Call *c) { return reduced(e, c, FOLD_ARGMIN); }
 
 const Builtin array_methods[] = {
 	{ "shape", NULL, get_shape }, { "dtype", NULL, get_dtype }, { "rank", NULL, get_rank }, { "nelms", NULL, get_nelms },
-	{ "spec", NULL, get_spec }, { "T", NULL, do_transpose }, { "transpose", "", do_transpose }, { "reshape", "shape", do_reshape },
+	{ "spec", NULL, get_spec }, { "T", NULL, get_T }, { "transpose", "permutation?", do_transpose }, { "split", "parts axis?", do_split }, { "reshape", "shape", do_reshape },
 	{ "astype", "dtype", do_astype }, { "cast", "dtype", do_astype }, { "tolist", "", do_tolist }, { "sum", "axis?", do_sum },
 	{ "mean", "axis?", do_mean }, { "min", "axis?", do_min }, { "max", "axis?", do_max }, { "argmax", "axis?", do_argmax },
 	{ "argmin", "axis?", do_argmin }, { NULL, NULL, NULL }

@@ -48,6 +48,13 @@ static Instance *instance_new(Elab *e, Class *cls)
 	return in;
 }
 
+/* a module whose field `cache` is true builds one graph for the same arguments, and hands out copies of its names (A67) */
+static int caches(Elab *e, const Instance *in)
+{
+	Value *v = map_get(&in->fields, intern_str(e->names, "cache"));
+	return v && v->kind == V_BOOL && v->u.b;
+}
+
 Value instantiate(Elab *e, Class *cls, Args *args)
 {
 	Fn ctor = { .name = cls->name, .params = &cls->ast->u.module.params, .env = cls->env };
@@ -66,7 +73,10 @@ Value instantiate(Elab *e, Class *cls, Args *args)
 	e->calls = calls;
 	e->b.chain = chain;
 	leave(e);
-	return e->stop || e->ds->errors != errors ? v_error() : v_of(V_INSTANCE, in);
+	if (e->stop || e->ds->errors != errors) return v_error();
+	if (cls->ast->u.module.build_grad && caches(e, in))
+		return fail(e, E0438, args->at, "`%s` writes its gradient by hand, so its graphs cannot be cached", cls->name);
+	return v_of(V_INSTANCE, in);
 }
 
 /* --- build ------------------------------------------------------------------------------------------------------------------ */
@@ -207,13 +217,36 @@ static Value do_variable_input(Elab *e, Call *c)
 	return add_param(e, in, name, f, over, c->at);
 }
 
-/* one fresh input per factory, all under `name` (A54) */
+/* a factory that there is already (A53) */
+static Value do_variable_factory(Elab *e, Call *c)
+{
+	const char *name = NULL;
+	int over;
+	Instance *in = running(e, c, "add_variable_factory");
+	if (!in || !want_kind(e, c->arg[0], V_FACTORY, c->at, "the factory") || !flag(e, c, 2, "`overwrite`", &over)) return v_error();
+	if (is_given(c->arg[1]) && !want_str(e, c->arg[1], c->at, "the name", &name)) return v_error();
+	Factory *f = c->arg[0].u.factory;
+	return add_param(e, in, name ? name : f->name, f, over, c->at);
+}
+
+static int numbered(Elab *e, Call *c, Value *factories)
+{
+	if (!is_seq(*factories)) return 1;
+	Tree *t = tree_new(e, TREE_FACTORIES);
+	for (int i = 0; i < factories->u.list->n; i++)
+		if (!tree_insert_name(e, t, arena_printf(e->mem, "%d", i), factories->u.list->at[i], 0, c->at)) return 0;
+	*factories = v_tree(t);
+	return 1;
+}
+
+/* one fresh input per factory, all under `name` (A54); those of a list are numbered (A60) */
 static Value do_variable_inputs(Elab *e, Call *c)
 {
 	int over;
 	Instance *in = running(e, c, "add_variable_inputs");
 	Value key = c->arg[0];
-	if (!in || !want_kind(e, c->arg[1], V_TREE, c->at, "the factories") || !flag(e, c, 2, "`overwrite`", &over)) return v_error();
+	if (!in || !numbered(e, c, &c->arg[1]) || !want_kind(e, c->arg[1], V_TREE, c->at, "the factories") || !flag(e, c, 2, "`overwrite`", &over))
+		return v_error();
 	Tree *facts = tree_copy(e, c->arg[1].u.tree), *args = tree_new(e, TREE_TENSORS);
 	Leaves l = tree_leaves(e, facts);
 	if (!belongs(e, in)) return fail(e, E0434, c->at, "`%s` is not being built here", in->cls->name);
@@ -258,7 +291,7 @@ static Value pair_of(Elab *e, Value a, Value b)
 }
 
 /* What was recorded by an inlined use of the same module is put aside: the new graph has names of its own. */
-Value create_graph(Elab *e, Value fn, Args *args)
+Value outlined(Elab *e, Value fn, Args *args)
 {
 	if (fn.kind != V_INSTANCE) {
 		Graph *g = graph_from(e, fn, args);
@@ -267,6 +300,7 @@ Value create_graph(Elab *e, Value fn, Args *args)
 	Instance *in = fn.u.inst;
 	if (in->building) return fail(e, E0428, args->at, "`%s` is being built already: a module cannot contain itself", in->cls->name);
 	Tree *facts_was = tree_copy(e, in->facts), *args_was = tree_copy(e, in->args);
+	in->grads = (Map){ 0 };
 	tree_clear_leaves(in->facts);
 	tree_clear_leaves(in->args);
 	Graph *g = graph_from(e, fn, args);
@@ -277,7 +311,17 @@ Value create_graph(Elab *e, Value fn, Args *args)
 	tree_merge(e, in->args, args_was);
 	if (!g) return v_error();
 	name_inputs(e, g, names);
-	return pair_of(e, v_tree(facts), named_of(e, g, names, fn));
+	Value named = named_of(e, g, names, fn);
+	named.u.named->called = arena_dup(e->mem, &in->grads, sizeof in->grads);
+	return pair_of(e, v_tree(facts), named);
+}
+
+Value create_graph(Elab *e, Value fn, Args *args)
+{
+	Instance *in = fn.kind == V_INSTANCE ? fn.u.inst : NULL;
+	if (!in || !caches(e, in) || in->building) return outlined(e, fn, args);
+	if (!in->cache) in->cache = NEW(e->mem, Cache);
+	return cached_graph(e, in->cache, fn, args);
 }
 
 static Value do_create_graph(Elab *e, Call *c) { return create_graph(e, c->self, c->args); }
@@ -286,11 +330,13 @@ const Builtin instance_methods[] = {
 	{ "create_graph", "*args **named", do_create_graph },
 	{ "add_variable_input", "name data dtype? by_ref? overwrite?", do_variable_input },
 	{ "add_variable_inputs", "name factories overwrite?", do_variable_inputs },
+	{ "add_variable_factory", "factory name? overwrite?", do_variable_factory },
 	{ "param", "name spec data? by_ref? overwrite?", do_param }, { NULL, NULL, NULL }
 };
 
 const Builtin module_builtins[] = {
 	{ "param", "name spec data? by_ref? overwrite?", do_param },
 	{ "add_variable_input", "name data dtype? by_ref? overwrite?", do_variable_input },
-	{ "add_variable_inputs", "name factories overwrite?", do_variable_inputs }, { NULL, NULL, NULL }
+	{ "add_variable_inputs", "name factories overwrite?", do_variable_inputs },
+	{ "add_variable_factory", "factory name? overwrite?", do_variable_factory }, { NULL, NULL, NULL }
 };

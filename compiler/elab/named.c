@@ -89,6 +89,8 @@ static Value get_name(Elab *e, Call *c)    { return of_graph(e, c, "name"); }
 static Value get_id(Elab *e, Call *c)      { return of_graph(e, c, "id"); }
 static Value do_schedule(Elab *e, Call *c) { return call_value(e, of_graph(e, c, "print_schedule"), &(Args){ .at = c->at }); }
 
+static Value get_called(Elab *e, Call *c)  { return records_of(e, N(c)->called); }
+
 static Value get_info(Elab *e, Call *c)
 {
 	if (N(c)->info) return v_of(V_GRAD, N(c)->info);
@@ -113,6 +115,20 @@ static Value do_autodiff(Elab *e, Call *c)
 	return call_builtin(e, &grad_builtins[0], v_unset(), &with);
 }
 
+/* inputs → what the bound map and the arguments give them, outputs → the tensors of `outs` (A77) */
+static Value do_io_map(Elab *e, Call *c)
+{
+	Graph *g = B(c)->named->graph;
+	Tensor **in = graph_operands(e, g, &B(c)->map, c->arg[0].u.list, c->arg[1], 1, c->at), **outs = NULL;
+	Map m = { 0 };
+	int n = 0;
+	if (!in || (is_given(c->arg[2]) && !want_tensors(e, c->arg[2], c->at, "`outs`", &outs, &n))) return v_error();
+	if (n > g->outputs.n) return fail(e, E0432, c->at, "%d outputs are given, %s has %d", n, graph_title(g), g->outputs.n);
+	for (int i = 0; i < g->inputs.n; i++) map_set(e->mem, &m, g->inputs.at[i], in[i]);
+	for (int i = 0; i < n; i++) map_set(e->mem, &m, g->outputs.at[i], outs[i]);
+	return map_to_dict(e, &m);
+}
+
 static Value get_map(Elab *e, Call *c) { return map_to_dict(e, &B(c)->map); }
 
 #define CALL_SIG "*inputs args? inputs_dict?"
@@ -120,13 +136,14 @@ const Builtin named_methods[] = {
 	{ "bind", "variables?", do_bind }, { "call", CALL_SIG, do_call }, { "call_with_info", CALL_SIG, do_call_info },
 	{ "print_schedule", "", do_schedule }, { "graph", NULL, get_graph }, { "args", NULL, get_args }, { "inputs", NULL, get_inputs },
 	{ "outputs", NULL, get_outputs }, { "name", NULL, get_name }, { "id", NULL, get_id }, { "info", NULL, get_info },
-	{ "grad_graph_info", NULL, get_info }, { "copy", "", do_copy }, { "autodiff", "*args **named", do_autodiff }, { NULL, NULL, NULL }
+	{ "grad_graph_info", NULL, get_info }, { "called_graphs_grad_info", NULL, get_called }, { "copy", "", do_copy }, { "autodiff", "*args **named", do_autodiff }, { NULL, NULL, NULL }
 };
 
 const Builtin bound_methods[] = {
 	{ "bind", "variables?", do_rebind }, { "call", CALL_SIG, do_call }, { "call_with_info", CALL_SIG, do_call_info },
 	{ "print_schedule", "", do_schedule }, { "graph", NULL, get_graph }, { "args", NULL, get_args }, { "inputs", NULL, get_inputs },
-	{ "outputs", NULL, get_outputs }, { "name", NULL, get_name }, { "map", NULL, get_map }, { NULL, NULL, NULL }
+	{ "outputs", NULL, get_outputs }, { "name", NULL, get_name }, { "map", NULL, get_map },
+	{ "subgraph_io_map", "*inputs args? outs?", do_io_map }, { NULL, NULL, NULL }
 };
 
 /* --- the cache: one graph per callable, place and specs of the arguments (A65) --------------------------------------------------- */
@@ -159,6 +176,19 @@ static int key_value(Elab *e, Buf *b, Value v, int depth)
 	return key != NULL;
 }
 
+/* A module stands for itself, unless its `cache_key` says which others it equals (A64). */
+static int key_callable(Elab *e, Buf *b, Value fn, Span at)
+{
+	Value *own = fn.kind == V_INSTANCE ? map_get(&fn.u.inst->fields, intern_str(e->names, "cache_key")) : NULL;
+	Value v = own && own->kind == V_FN ? call_fn(e, own->u.fn, &(Args){ .at = at }) : fn;
+	if (is_error(v)) return 0;
+	const void *p = own ? (const void *)fn.u.inst->cls : fn.u.p;
+	buf_put(b, (const char *)&p, sizeof p);
+	if (!own || key_value(e, b, v, 0)) return 1;
+	fail(e, E0121, at, "`cache_key` gives %s, which cannot be part of a cache's key", v_describe(e, v));
+	return 0;
+}
+
 /* arguments with defaults filled in, so that f(x) and f(x, 2) share a graph when 2 is the default */
 static const char *cache_key(Elab *e, Value fn, Args *args)
 {
@@ -166,7 +196,7 @@ static const char *cache_key(Elab *e, Value fn, Args *args)
 	Fn *f = fn.kind == V_FN ? fn.u.fn : fn.kind == V_INSTANCE ? build_of(e, fn.u.inst) : NULL;
 	Value *argv = f ? bind_fn(e, f, args) : NULL;
 	if (!argv) return NULL;
-	buf_put(&b, (const char *)&fn.u.p, sizeof fn.u.p);
+	if (!key_callable(e, &b, fn, args->at)) return NULL;
 	buf_printf(&b, "ir%d ipu%d tiles%d:", e->b.ir->number, e->b.ipu, (int)e->b.tiles);
 	for (int i = 0; i < f->params->n; i++)
 		if (!key_value(e, &b, argv[i], 0)) {
@@ -187,29 +217,33 @@ static Value fresh(Elab *e, Value made)
 	return t;
 }
 
-static Value do_cached(Elab *e, Call *c)
+Value cached_graph(Elab *e, Cache *k, Value fn, Args *args)
 {
-	Cache *k = c->self.u.cache;
-	Args rest = *c->args;
-	if (!rest.pos.n) return fail(e, E0203, c->at, "`create_graph` needs a function or a module");
-	Value fn = rest.pos.at[0].v;
-	rest.pos.at++;
-	rest.pos.n--;
-	if (!building(e, c->at, "a graph is made")) return v_error();
-	const char *key = cache_key(e, fn, &rest);
-	if (!key) return e->ds->errors ? v_error() : fail(e, E0206, c->at, "a graph is made from a function or a module, not from %s", v_describe(e, fn));
+	if (!building(e, args->at, "a graph is made")) return v_error();
+	const char *key = cache_key(e, fn, args);
+	if (!key) return e->ds->errors ? v_error() : fail(e, E0206, args->at, "a graph is made from a function or a module, not from %s", v_describe(e, fn));
 	for (int i = 0; i < k->at.n; i++)
 		if (k->at.at[i].key == key) return fresh(e, k->at.at[i].result);
 	Value v;
-	if (fn.kind == V_INSTANCE) v = create_graph(e, fn, &rest);
+	if (fn.kind == V_INSTANCE) v = outlined(e, fn, args);
 	else {
-		Graph *g = graph_from(e, fn, &rest);
+		Graph *g = graph_from(e, fn, args);
 		v = g ? v_graph(e, g) : v_error();
 	}
 	if (is_error(v)) return v;
 	CacheEntry entry = { key, NULL, v };
 	vec_push(e->mem, &k->at, entry);
 	return fresh(e, v);
+}
+
+static Value do_cached(Elab *e, Call *c)
+{
+	Args rest = *c->args;
+	if (!rest.pos.n) return fail(e, E0203, c->at, "`create_graph` needs a function or a module");
+	Value fn = rest.pos.at[0].v;
+	rest.pos.at++;
+	rest.pos.n--;
+	return cached_graph(e, c->self.u.cache, fn, &rest);
 }
 
 const Builtin cache_methods[] = { { "create_graph", "*args **named", do_cached }, { NULL, NULL, NULL } };

@@ -497,6 +497,28 @@ static Value do_init(Elab *e, Call *c)
 	return v_tree(out);
 }
 
+/* tensors that an op makes in the graph being built, in the tree's own order; nothing is drawn (A45) */
+static Value init_by_op(Elab *e, Call *c, const char *type)
+{
+	const char *prefix = NULL;
+	Leaves l = tree_leaves(e, T(c));
+	Tree *out = tree_new(e, TREE_TENSORS);
+	if (is_given(c->arg[0]) && !want_str(e, c->arg[0], c->at, "`prefix`", &prefix)) return v_error();
+	for (int i = 0; i < l.at.n; i++) {
+		const char *name = l.at.at[i].name;
+		if (l.at.at[i].v.kind != V_FACTORY) return fail(e, E0206, c->at, "`%s` is %s, not a variable factory", name, v_describe(e, l.at.at[i].v));
+		const Factory *f = l.at.at[i].v.u.factory;
+		Value v = op_by_name(e, "init", c->at, 4, v_shape(e->mem, f->spec.shape), v_dtype(f->spec.dtype),
+			v_cstr(e->mem, prefix ? arena_printf(e->mem, "%s.%s", prefix, name) : name), v_cstr(e->mem, type));
+		if (is_error(v)) return v;
+		insert_path(e, out, name, v);
+	}
+	return v_tree(out);
+}
+
+static Value do_init_zero(Elab *e, Call *c)  { return init_by_op(e, c, "zero"); }
+static Value do_init_undef(Elab *e, Call *c) { return init_by_op(e, c, "undef"); }
+
 const Builtin tree_methods[] = {
 	{ "insert", "key value overwrite?", do_insert }, { "get", "key default?", do_get }, { "contains", "key", do_contains },
 	{ "update", "other overwrite?", do_update }, { "pop", "key", do_pop }, { "copy", "", do_copy },
@@ -504,7 +526,7 @@ const Builtin tree_methods[] = {
 	{ "keys_flat", "", do_keys_flat }, { "values_flat", "", do_values_flat }, { "len_flat", "", do_len_flat },
 	{ "to_dict", "", do_to_dict }, { "named_tensors", NULL, do_to_dict }, { "unpack", "", do_unpack }, { "map", "f", do_map },
 	{ "to_mapping", "other", do_to_mapping }, { "tensors", NULL, get_tensors }, { "remap", "map", do_remap },
-	{ "init", "prefix?", do_init }, { NULL, NULL, NULL }
+	{ "init", "prefix?", do_init }, { "init_zero", "prefix?", do_init_zero }, { "init_undef", "prefix?", do_init_undef }, { NULL, NULL, NULL }
 };
 
 /* --- making trees: DotTree(), NamedTensors(), from_dict, pack ------------------------------------------------------------------- */

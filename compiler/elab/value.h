@@ -133,6 +133,8 @@ struct Instance {
 	Instance *parent;
 	const char *field;                   /* name under parent, dotted for members of lists */
 	Graph *core;                         /* the graph made by the latest create_graph: fields refer to it */
+	Map grads;                           /* Graph * → GradInfo *, registered while it or a submodule was built */
+	Cache *cache;                        /* of its own, when its field `cache` is true */
 	int building;
 	int tainted;                         /* some use of it failed: fields that it lacks may be that use's fault */
 };

@@ -118,7 +118,7 @@ static void test_narrowing(void)
 	CHECK("R303 A225", pxl_read(w.s, pxl_find(w.p, PXL_OUTPUT, "y"), out, 12) == PXL_OK && out[0] == 1 + (float)0.1 && out[2] == 6);
 	CHECK("R303 A225", pxl_read(w.s, pxl_find(w.p, PXL_OUTPUT, "n"), n, 8) == PXL_OK && n[0] == -6 && n[1] == 2147483647);
 	CHECK("R303", give(&w, "k", array_of(PXL_I64, 1, 2, 0, large)) == PXL_EINVAL && strstr(pxl_session_errmsg(w.s), "element 1 is 2147483648"));
-	CHECK("R303", give(&w, "k", array_of(PXL_F32, 1, 2, 0, wrong)) == PXL_EINVAL && strstr(pxl_session_errmsg(w.s), "f32[2]"));
+	CHECK("R303 A32", give(&w, "k", array_of(PXL_F32, 1, 2, 0, wrong)) == PXL_EINVAL && strstr(pxl_session_errmsg(w.s), "f32[2]"));
 	CHECK("R294", give(&w, "w", array_of(PXL_F64, 1, 3, 0, x)) == PXL_OK);
 	CHECK("R294", pxl_read(w.s, pxl_find(w.p, PXL_VARIABLE, "w"), out, 12) == PXL_OK && out[0] == (float)0.1 && out[1] == 2);
 	close_world(&w);
@@ -132,7 +132,7 @@ static void test_shapes(void)
 	CHECK("R302", give(&w, "x", array_of(PXL_F32, 2, 3, 1, x)) == PXL_OK && give(&w, "x", array_of(PXL_F32, 2, 1, 3, x)) == PXL_OK);
 	CHECK("R302", give(&w, "s", array_of(PXL_F32, 2, 1, 1, x)) == PXL_OK);
 	CHECK("R302", give(&w, "x", array_of(PXL_F32, 1, 4, 0, x)) == PXL_EINVAL && give(&w, "x", array_of(PXL_F32, 2, 3, 2, x)) == PXL_EINVAL);
-	CHECK("R294", give(&w, "w", array_of(PXL_F32, 1, 2, 0, x)) == PXL_EINVAL && strstr(pxl_session_errmsg(w.s), "variable `w` takes f32[3]"));
+	CHECK("R294 A32", give(&w, "w", array_of(PXL_F32, 1, 2, 0, x)) == PXL_EINVAL && strstr(pxl_session_errmsg(w.s), "variable `w` takes f32[3]"));
 	CHECK("", give(&w, "y", array_of(PXL_F32, 1, 3, 0, x)) == PXL_EINVAL);
 	/* of several transfers: more may be given, and fewer may not */
 	CHECK("R302", give(&o, "s", array_of(PXL_F32, 2, 3, 2, x)) == PXL_OK && pxl_run(o.s, 1) == PXL_OK);
