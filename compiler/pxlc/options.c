@@ -6,16 +6,16 @@
 
 #include "compiler/pxlc/cli.h"
 
-typedef enum Kind { FLAG, WORD, NUMBER, COUNT, LIST } Kind;      /* COUNT: a number that may not be negative */
+typedef enum Kind { FLAG, WORD, NUMBER, COUNT, SOME, LIST } Kind;      /* COUNT: fits an int; SOME: and is at least 1 */
 typedef struct Option { const char *name, *arg; Kind kind; size_t at; int common; const char *help; } Option;
 
 #define AT(field) offsetof(Cli, field)
 static const Option options[] = {
 	{ "--program", "P", WORD, AT(program), 0, "which program; without it the only one, or `main`" },
 	{ "--task", "T", WORD, AT(task), 0, "which task; without it the one named like the command" },
-	{ "--epochs", "N", COUNT, AT(epochs), 0, "passes over the data, instead of what the task says" },
-	{ "--limit", "N", COUNT, AT(limit), 0, "stop after N steps of this run" },
-	{ "--steps", "N", COUNT, AT(steps), 0, "how many steps to time" },
+	{ "--epochs", "N", SOME, AT(epochs), 0, "passes over the data, instead of what the task says" },
+	{ "--limit", "N", SOME, AT(limit), 0, "stop after N steps of this run" },
+	{ "--steps", "N", SOME, AT(steps), 0, "how many steps to time" },
 	{ "--resume", NULL, FLAG, AT(resume), 0, "go on where the saved run stopped, bit for bit" },
 	{ "--log", "F.jsonl", WORD, AT(log), 0, "append one JSON object per progress report to F" },
 	{ "--after", "PASS", WORD, AT(after), 0, "print the IR as it is after this pass" },
@@ -35,7 +35,7 @@ static const Option options[] = {
 	{ "--save", "F", WORD, AT(save), 1, "write the variables to a safetensors file at the end" },
 	{ "--data", "DIR", WORD, AT(data), 1, "where data sets are; also PXL_DATA_DIR" },
 	{ "--threads", "N", COUNT, AT(threads), 1, "threads; all processors if not given" },
-	{ "--replicas", "N", COUNT, AT(replicas), 1, "replicas, instead of what the program says" },
+	{ "--replicas", "N", SOME, AT(replicas), 1, "replicas, instead of what the program says" },
 	{ "--device", "NAME", WORD, AT(device), 1, "cpu" },
 	{ "--jit", "tcc|cc|auto", WORD, AT(jit), 1, "who compiles the emitted C" },
 	{ "-O0", NULL, FLAG, AT(level), 1, "optimise nothing" },
@@ -43,8 +43,8 @@ static const Option options[] = {
 	{ "-O2", NULL, FLAG, AT(level), 1, "fuse as well; what happens if nothing is said" },
 	{ "--portable", NULL, FLAG, AT(portable), 1, "our own kernels only, without oneDNN" },
 	{ "--allow-native", NULL, FLAG, AT(allow_native), 1, "let the model name C files to run" },
-	{ "--max-errors", "N", COUNT, AT(max_errors), 1, "stop reporting after N errors (20)" },
-	{ "--max-memory", "MIB", COUNT, AT(max_memory), 1, "memory that building a model may take (2048)" },
+	{ "--max-errors", "N", SOME, AT(max_errors), 1, "stop reporting after N errors (20)" },
+	{ "--max-memory", "MIB", SOME, AT(max_memory), 1, "memory that building a model may take (2048)" },
 	{ "--json", NULL, FLAG, AT(json), 1, "one JSON object on standard output, nothing else there" },
 	{ "-q", NULL, FLAG, AT(quiet), 1, "no progress, no notices" },
 	{ "-v", NULL, FLAG, AT(verbose), 1, "say more" },
@@ -81,7 +81,8 @@ static int parse_number(const Cli *c, const Option *o, const char *text, uint64_
 	errno = 0;
 	unsigned long long x = strtoull(text, &end, 0);
 	if (!*text || *end || errno || strchr(text, '-')) return usage(c, "`%s` needs a number that is not negative, not `%s`", o->name, text);
-	if (o->kind == COUNT && x > INT32_MAX) return usage(c, "`%s %s` is too large", o->name, text);
+	if (o->kind == SOME && x == 0) return usage(c, "`%s` needs a number of at least 1", o->name);
+	if (o->kind != NUMBER && x > INT32_MAX) return usage(c, "`%s %s` is too large", o->name, text);
 	*out = x;
 	return 0;
 }

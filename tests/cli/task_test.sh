@@ -39,6 +39,19 @@ has '`test`' err
 expect 0 run train $M --limit 10 --save '' --log "$T/log.jsonl"
 [ "$(grep -c '^{.*"step": .*"loss": .*}$' "$T/log.jsonl")" -ge 1 ] || { echo "FAILED: log"; cat "$T/log.jsonl"; bad=1; }
 
+cat > "$T/odd.pxl" <<'P'
+program p() { host_store(d2h_stream("y", f32[]), variable(1.0) + 1.0) }
+task train {
+    program = p
+    limit   = 2
+    show    = { "a \"b\"": mean(y) }
+}
+P
+expect 0 run train "$T/odd.pxl" --log "$T/odd.jsonl"
+[ "$(tail -n 1 "$T/odd.jsonl")" = '{"task": "train", "epoch": 1, "step": 2, "total_step": 2, "a \"b\"": 2}' ] || { echo "FAILED: odd log"; cat "$T/odd.jsonl"; bad=1; }
+expect 2 run train $M --limit 0
+has 'at least 1' err
+
 # Ctrl-C: saves, exits 130, and what was saved can be resumed
 "$PXLC" train $M --save "$T/i.st" --seed 7 --epochs 1000 > "$T/out" 2> "$T/err" < /dev/null &
 pid=$!

@@ -1,0 +1,57 @@
+/* task.h — a run of a task, shared by task.c (from beginning to end), task_data.c (samples into streams) and
+ * task_metrics.c (what is said of it). */
+#ifndef COMPILER_API_TASK_H
+#define COMPILER_API_TASK_H
+
+#include <stdio.h>
+
+#include "compiler/api/internal.h"
+#include "compiler/api/metric.h"
+#include "compiler/api/weights.h"
+#include "runtime/formats/data.h"
+
+typedef struct Feed { int stream, column; void *buffer, *raw; } Feed;     /* raw: the column's own type, when it is not the stream's */
+
+/* everything a task run owns; kept by the model so that results stay valid until the next task */
+typedef struct TaskMemory {
+	pxl_model *m;                /* borrowed */
+	const Task *t;
+	pxl_task_options o;
+	pxl_program *p;
+	pxl_session *s;
+	RtData *data;
+	Feed *feeds; int nfeed;
+	char *wanted;                /* per stream: some metric asks for it */
+	void **outs;                 /* per stream: where its entries land */
+	Sums *epoch_sums, *run_sums;
+	pxl_metric *show, *report;
+	const char **quoted;         /* names of `show` as JSON; the model's memory */
+	Standing at;
+	uint64_t seed;               /* of the order of samples: a resumed run goes on with the one it began with */
+	int64_t batch, step_samples, epochs, limit;
+	double started, shown_at, spent_before;
+	FILE *log;
+	pxl_result result;
+} TaskMemory;
+
+typedef TaskMemory Tm;
+
+pxl_status task_no_memory(Tm *t);
+pxl_status task_session_failed(Tm *t);                           /* the session's message */
+/* what is wrong with the model's task itself: a diagnostic at the task */
+pxl_status task_wrong(Tm *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* --- task_data.c */
+pxl_status task_open_data(Tm *t);
+pxl_status task_connect(Tm *t);                                  /* streams to columns and buffers */
+void       task_feed(Tm *t);                                     /* the samples of the next step */
+
+/* --- task_metrics.c */
+pxl_status task_make_metrics(Tm *t);
+void       task_add_sums(Tm *t);                                 /* of the step just made */
+int64_t    task_epoch_steps(const Tm *t);
+RunFacts   task_facts(const Tm *t);
+void       task_fill_metrics(Tm *t, const RunFacts *f, int final);
+int        task_tell(Tm *t, int64_t step, int64_t steps, int epoch_done);      /* 1: the host asks to stop */
+
+#endif
