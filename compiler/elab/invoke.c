@@ -4,94 +4,109 @@
 #include <string.h>
 
 /* --- operands ------------------------------------------------------------------------------------------------------------- */
-static Tensor *operand_for(Elab *e, const Graph *g, int i, Value v, Span at)
+/* one graph's inputs being collected; messages call the graph by its role in a conditional, where it has one (R191) */
+typedef struct Operands { Elab *e; Graph *g; const char *who; Span at; Tensor **in; char *taken; } Operands;
+
+static const char *graph_role(Elab *e, const Graph *g, const char *role)
 {
-	const Tensor *input = g->inputs.at[i];
-	const char *what = arena_printf(e->mem, "input `%s` of %s", input->name, graph_title(g));
-	if (v.kind == V_TENSOR) return in_graph(e, v.u.tensor, at, what) ? v.u.tensor : NULL;
-	if (is_number(v) || is_seq(v) || v.kind == V_ARRAY) return constant_of(e, v, (int)input->spec.dtype, NULL, at);
-	want_kind(e, v, V_TENSOR, at, what);
+	return role ? arena_printf(e->mem, "the %s graph %s", role, graph_title(g)) : graph_title(g);
+}
+
+static Tensor *operand_for(Operands *o, int i, Value v)
+{
+	Elab *e = o->e;
+	const Tensor *input = o->g->inputs.at[i];
+	const char *what = arena_printf(e->mem, "input `%s` of %s", input->name, o->who);
+	if (v.kind == V_TENSOR) return in_graph(e, v.u.tensor, o->at, what) ? v.u.tensor : NULL;
+	if (is_number(v) || is_seq(v) || v.kind == V_ARRAY) return constant_of(e, v, (int)input->spec.dtype, NULL, o->at);
+	want_kind(e, v, V_TENSOR, o->at, what);
 	return NULL;
 }
 
-static void list_inputs(Elab *e, const Graph *g, Diag *d, Tensor *const *in)
+static void list_inputs(Operands *o, Diag *d)
 {
-	for (int i = 0; i < g->inputs.n && i < 12; i++) {
-		const Tensor *t = g->inputs.at[i];
+	Elab *e = o->e;
+	for (int i = 0; i < o->g->inputs.n && i < 12; i++) {
+		const Tensor *t = o->g->inputs.at[i];
 		diag_note(e->ds, d, t->at, "input %d, `%s` %s%s", i, t->name, spec_str(e->mem, t->spec.dtype, t->spec.shape),
-		          in[i] ? arena_printf(e->mem, ", gets `%s`", in[i]->name) : ", is not given");
+		          o->in[i] ? arena_printf(e->mem, ", gets `%s`", o->in[i]->name) : ", is not given");
 	}
 }
 
-static int by_position(Elab *e, Graph *g, const List *pos, Tensor **in, Span at)
+static int by_position(Operands *o, const List *pos)
 {
+	Elab *e = o->e;
+	Graph *g = o->g;
 	List flat = { 0 };
 	for (int i = 0; i < pos->n; i++) {
 		if (!is_seq(pos->at[i])) list_push(e->mem, &flat, pos->at[i]);
-		else if (!items_of(e, pos->at[i], at, &flat)) return 0;
+		else if (!items_of(e, pos->at[i], o->at, &flat)) return 0;
 	}
 	if (flat.n > g->inputs.n) {
-		Diag *d = fail_diag(e, E0422, at, "too many inputs for %s: it has %d, %d are given", graph_title(g), g->inputs.n, flat.n);
+		Diag *d = fail_diag(e, E0422, o->at, "too many inputs for %s: it has %d, %d are given", o->who, g->inputs.n, flat.n);
 		if (g->at.src) diag_note(e->ds, d, g->at, "the graph is made here");
 		return 0;
 	}
 	for (int i = 0; i < flat.n; i++)
-		if (!(in[i] = operand_for(e, g, i, flat.at[i], at))) return 0;
+		if (!(o->in[i] = operand_for(o, i, flat.at[i]))) return 0;
 	return 1;
 }
 
-static int input_index(Elab *e, const Graph *g, Value key, Span at)
+static int input_index(Operands *o, Value key)
 {
-	if (key.kind == V_TENSOR && key.u.tensor->graph == g && key.u.tensor->input_index >= 0) return key.u.tensor->input_index;
-	Diag *d = fail_diag(e, E0426, at, "%s is not an input of %s", v_text(e, key), graph_title(g));
+	Elab *e = o->e;
+	if (key.kind == V_TENSOR && key.u.tensor->graph == o->g && key.u.tensor->input_index >= 0) return key.u.tensor->input_index;
+	Diag *d = fail_diag(e, E0426, o->at, "%s is not an input of %s", v_text(e, key), o->who);
 	if (key.kind == V_TENSOR) diag_label(e->ds, d, "`%s` belongs to %s", key.u.tensor->name, graph_title(key.u.tensor->graph));
 	return -1;
 }
 
-static int by_map(Elab *e, Graph *g, Value dict, const char *taken, Tensor **in, Span at)
+/* a value for input k that is not given by position; NULL after a diagnostic */
+static int give(Operands *o, int k, Value v, const char *and_by)
+{
+	if (!o->taken[k]) return (o->in[k] = operand_for(o, k, v)) != NULL;
+	fail(o->e, E0424, o->at, "input `%s` of %s is specified twice%s", o->g->inputs.at[k]->name, o->who, and_by);
+	return 0;
+}
+
+static int by_map(Operands *o, Value dict)
 {
 	if (!is_given(dict)) return 1;
-	if (!want_kind(e, dict, V_DICT, at, "the map of inputs")) return 0;
+	if (!want_kind(o->e, dict, V_DICT, o->at, "the map of inputs")) return 0;
 	DICT_EACH(dict.u.dict, x) {
-		int i = input_index(e, g, x->key, at);
-		if (i < 0) return 0;
-		if (taken[i]) {
-			fail(e, E0424, at, "input `%s` of %s is specified twice", g->inputs.at[i]->name, graph_title(g));
-			return 0;
-		}
-		if (!(in[i] = operand_for(e, g, i, x->val, at))) return 0;
+		int i = input_index(o, x->key);
+		if (i < 0 || !give(o, i, x->val, "")) return 0;
 	}
 	return 1;
 }
 
-static int by_binding(Elab *e, Graph *g, const Map *bound, const char *taken, Tensor **in, Span at)
+static int by_binding(Operands *o, const Map *bound)
 {
 	for (int i = 0; bound && i < bound->n; i++) {
 		const Tensor *input = bound->at[i].key;
-		if (!input || input->graph != g || input->input_index < 0) continue;
-		int k = input->input_index;
-		if (taken[k]) {
-			fail(e, E0424, at, "input `%s` of %s is specified twice: by position and by `bind`", input->name, graph_title(g));
-			return 0;
-		}
-		if (!(in[k] = operand_for(e, g, k, v_of(V_TENSOR, bound->at[i].val), at))) return 0;
+		if (!input || input->graph != o->g || input->input_index < 0) continue;
+		if (!give(o, input->input_index, v_of(V_TENSOR, bound->at[i].val), ": by position and by `bind`")) return 0;
 	}
 	return 1;
+}
+
+static Tensor **operands(Elab *e, Graph *g, const char *role, const Map *bound, const List *pos, Value dict, int check, Span at)
+{
+	Operands o = { e, g, graph_role(e, g, role), at, NEWN(e->mem, Tensor *, g->inputs.n + 1), NEWN(e->mem, char, g->inputs.n + 1) };
+	if (!building(e, at, "a graph is called") || !by_position(&o, pos)) return NULL;
+	for (int i = 0; i < g->inputs.n; i++) o.taken[i] = o.in[i] != NULL;
+	if (!by_binding(&o, bound) || !by_map(&o, dict)) return NULL;
+	int missing = 0;
+	for (int i = 0; i < g->inputs.n; i++) missing += !o.in[i];
+	if (!missing || !check) return o.in;
+	Diag *d = fail_diag(e, E0423, at, "not enough inputs for %s: %d of %d missing", o.who, missing, g->inputs.n);
+	list_inputs(&o, d);
+	return NULL;
 }
 
 Tensor **graph_operands(Elab *e, Graph *g, const Map *bound, const List *pos, Value dict, int check, Span at)
 {
-	Tensor **in = NEWN(e->mem, Tensor *, g->inputs.n + 1);
-	char *taken = NEWN(e->mem, char, g->inputs.n + 1);
-	if (!building(e, at, "a graph is called") || !by_position(e, g, pos, in, at)) return NULL;
-	for (int i = 0; i < g->inputs.n; i++) taken[i] = in[i] != NULL;
-	if (!by_binding(e, g, bound, taken, in, at) || !by_map(e, g, dict, taken, in, at)) return NULL;
-	int missing = 0;
-	for (int i = 0; i < g->inputs.n; i++) missing += !in[i];
-	if (!missing || !check) return in;
-	Diag *d = fail_diag(e, E0423, at, "not enough inputs for %s: %d of %d missing", graph_title(g), missing, g->inputs.n);
-	list_inputs(e, g, d, in);
-	return NULL;
+	return operands(e, g, NULL, bound, pos, dict, check, at);
 }
 
 static Op *emit(Elab *e, const char *name, Graph *g, Graph *other, Tensor **in, int n, AttrVal *attrs, Span at)
@@ -202,12 +217,12 @@ static Value do_repeat_info(Elab *e, Call *c)
 }
 
 /* --- conditional ---------------------------------------------------------------------------------------------------------------- */
-static Tensor **branch_inputs(Elab *e, Graph *g, Value list, Value dict, Span at)
+static Tensor **branch_inputs(Elab *e, Graph *g, const char *role, Value list, Value dict, Span at)
 {
 	List pos = { 0 };
 	if (list.kind == V_TENSOR) list_push(e->mem, &pos, list);
 	else if (is_given(list) && !items_of(e, list, at, &pos)) return NULL;
-	return graph_operands(e, g, NULL, &pos, dict, 1, at);
+	return operands(e, g, role, NULL, &pos, dict, 1, at);
 }
 
 static int branches_fit(Elab *e, const Graph *a, const Graph *b, Span at)
@@ -236,11 +251,13 @@ static int condition_fits(Elab *e, Value v, Span at, Tensor **cond)
 	return 0;
 }
 
-static int no_refs(Elab *e, const Graph *g, Span at)
+/* R190 */
+static int no_refs(Elab *e, const Graph *g, const char *role, Span at)
 {
 	for (int i = 0; i < g->inputs.n; i++)
 		if (g->inputs.at[i]->by_ref) {
-			fail(e, E0122, at, "by-reference inputs of a branch (`%s` of %s) are not available yet", g->inputs.at[i]->name, graph_title(g));
+			Diag *d = fail_diag(e, E0441, at, "input `%s` of %s is by reference: inputs of a conditional are passed by value", g->inputs.at[i]->name, graph_role(e, g, role));
+			diag_note(e->ds, d, g->inputs.at[i]->at, "the input is made here");
 			return 0;
 		}
 	return 1;
@@ -267,8 +284,8 @@ static Op *conditional_op(Elab *e, Call *c)
 	Tensor *cond;
 	Graph *a = want_graph(e, c->arg[1], c->at, "the then branch"), *b = a ? want_graph(e, c->arg[2], c->at, "the else branch") : NULL;
 	if (!b || !condition_fits(e, c->arg[0], c->at, &cond) || !branches_fit(e, a, b, c->at)) return NULL;
-	if (!no_refs(e, a, c->at) || !no_refs(e, b, c->at)) return NULL;
-	Tensor **x = branch_inputs(e, a, c->arg[3], c->arg[5], c->at), **y = x ? branch_inputs(e, b, c->arg[4], c->arg[6], c->at) : NULL;
+	if (!no_refs(e, a, "then", c->at) || !no_refs(e, b, "else", c->at)) return NULL;
+	Tensor **x = branch_inputs(e, a, "then", c->arg[3], c->arg[5], c->at), **y = x ? branch_inputs(e, b, "else", c->arg[4], c->arg[6], c->at) : NULL;
 	if (!y) return NULL;
 	Tensor **in = NEWN(e->mem, Tensor *, a->inputs.n + b->inputs.n + 1);
 	in[0] = cond;
@@ -369,6 +386,17 @@ static Value parent_to_graph(Elab *e, Call *c)
 	return fail(e, E0432, c->at, "`%s` is not an input of the call", c->arg[0].u.tensor->name);
 }
 
+/* which branch the operand of a conditional belongs to (R189) */
+static Value in_then_branch(Elab *e, Call *c)
+{
+	int64_t i;
+	Op *op = R(c);
+	if (!is_conditional(op)) return fail(e, E0432, c->at, "only the call of a conditional has branches");
+	if (!want_int(e, c->arg[0], c->at, "the position", &i)) return v_error();
+	if (i >= 1 && i < op->in.n) return v_bool(i < first_of(op, 1));
+	return fail(e, E0104, c->at, "operand %lld belongs to no branch: those of branches are 1 to %d", (long long)i, op->in.n - 1);
+}
+
 /* the four index maps; a conditional's take `then_branch` */
 static Value input_number(Elab *e, Call *c, int to_parent)
 {
@@ -411,5 +439,6 @@ const Builtin call_methods[] = {
 	{ "graph_to_parent_input_index", "position then_branch?", input_to_parent },
 	{ "parent_to_graph_input_index", "position then_branch?", input_to_graph },
 	{ "graph_to_parent_output_index", "position", output_same }, { "parent_to_graph_output_index", "position", output_same },
+	{ "is_in_then_branch", "position", in_then_branch },
 	{ "set_parent_input_modified", "t infer_modified_regions?", set_modified }, { NULL, NULL, NULL }
 };

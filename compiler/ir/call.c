@@ -56,10 +56,11 @@ int raise_depth(Graph *g, int depth)
 
 /* --- checks ------------------------------------------------------------------------------------------------ */
 
-static const char *graph_word(const Op *op, const Graph *g)
+/* the graph that operand i goes to: both branches may be the same graph */
+static const char *graph_word(const Op *op, int i)
 {
 	if (!is_conditional(op)) return "graph";
-	return g == op->callee[0] ? "then graph" : "else graph";
+	return i - 1 < op->callee[0]->inputs.n ? "then graph" : "else graph";
 }
 
 static int check_callee(Infer *in, const Graph *g)
@@ -107,7 +108,7 @@ static int check_input(Infer *in, int i)
 	const Tensor *parent = in->op->in.at[i], *input = callee_input(in->op, i);
 	Arena *a = in->b->ir->mem;
 	if (!input || parent->poison || input->poison || specs_match(parent->spec, input->spec)) return 1;
-	Diag *d = infer_error(in, E0425, "input `%s` of the %s does not match", input->name, graph_word(in->op, input->graph));
+	Diag *d = infer_error(in, E0425, "input `%s` of the %s does not match", input->name, graph_word(in->op, i));
 	diag_label(in->b->ir->ds, d, "%s against %s", full_spec(a, parent->spec), full_spec(a, input->spec));
 	diag_note(in->b->ir->ds, d, input->at, "%s expects %s", graph_repr(a, input->graph), spec_str(a, input->spec.dtype, input->spec.shape));
 	return 0;
@@ -120,7 +121,7 @@ static int check_branch_refs(Infer *in)
 	for (int i = 1; is_conditional(op) && i < op->in.n; i++) {
 		const Tensor *input = callee_input(op, i);
 		if (!input || !input->by_ref) continue;
-		infer_error(in, E0430, "input `%s` of the %s is by reference: inputs of a conditional are passed by value", input->name, graph_word(op, input->graph));
+		infer_error(in, E0441, "input `%s` of the %s is by reference: inputs of a conditional are passed by value", input->name, graph_word(op, i));
 		return 0;
 	}
 	return 1;
@@ -180,7 +181,7 @@ int ir_mark_modified(Build *b, Op *call, int i, int infer)
 {
 	Ir *ir = b->ir;
 	Diag *d = NULL;
-	if (is_conditional(call)) d = diag(ir->ds, E0430, b->at, "inputs of a conditional are passed by value");
+	if (is_conditional(call)) d = diag(ir->ds, E0441, b->at, "inputs of a conditional are passed by value");
 	else if (i < 0 || i >= call->in.n) d = diag(ir->ds, E0432, b->at, "not an input of the call");
 	else if (call->in.at[i] && call->in.at[i]->kind == T_CONSTANT) d = diag(ir->ds, E0404, b->at, "a constant cannot be modified");
 	if (d) diag_note(ir->ds, d, call->at, "the call stands here");

@@ -135,7 +135,7 @@ static void refusals(void)
 	ir_output(&k, ir_input(&k, r.x->spec, "x", 1));
 	Tensor *c = ir_constant(&t.b, host_scalar(&t.mem, DT_BOOL, 1), "c");
 	ir_call(&t.b, OP_conditional, k.g, k.g, (Tensor *[]){ c, r.v, r.v }, 3, NULL);
-	CHECK("R190", diag_is(&t, E0430));
+	CHECK("R190", diag_is(&t, E0441));
 	ir_input(&g, r.x->spec, "late", 0);
 	CHECK("", diag_is(&t, E0403));
 	bench_close(&t);
