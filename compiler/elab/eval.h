@@ -183,6 +183,15 @@ Value   call_outputs(Elab *e, Op *op);                              /* what a ca
 Graph  *want_graph(Elab *e, Value v, Span at, const char *what);    /* graph, or a named graph's; NULL after a diagnostic */
 const char *graph_title(const Graph *g);
 
+/* --- build_grad.c: gradients that a module writes itself ------------------------------------------------------------------------- */
+void    hand_new(Elab *e, Instance *in);                            /* the module has a build_grad */
+int     hand_may_inline(Elab *e, const Instance *in, Span at);      /* A96: 0 after a diagnostic */
+Value   aux_get(Elab *e, Handmade *h, Value key, Span at);
+void    aux_set(Elab *e, Handmade *h, Value key, Value v, Span at);
+void    var_grad_set(Elab *e, Handmade *h, Value key, Value v, Span at);
+Map    *hand_take(Elab *e, Instance *in, Map *put_back);            /* aux of the graph just built; `put_back` becomes aux again */
+GradInfo *hand_gradient(Elab *e, Named *n, const AutodiffOptions *o, Span at);      /* runs build_grad; NULL after a diagnostic */
+
 /* --- module.c, factory.c, tree.c, grad.c ------------------------------------------------------------------------------------------ */
 Value   instantiate(Elab *e, Class *cls, Args *args);
 void    instance_assign(Elab *e, Instance *in, const char *name, Value v, Span at);

@@ -90,6 +90,7 @@ Value get_field(Elab *e, Value obj, const char *name, Span at)
 	if (v.kind == V_UNSET && obj.kind == V_TENSOR) v = op_method(e, obj, name);
 	if (v.kind != V_UNSET) return v;
 	if (obj.kind == V_INSTANCE && obj.u.inst->tainted) return v_error();
+	if (obj.kind == V_AUX) return aux_get(e, obj.u.hand, v_cstr(e->mem, name), at);
 	if (obj.kind == V_TREE) return tree_get(e, obj.u.tree, v_cstr(e->mem, name), at);
 	return unknown_field(e, obj, name, at);
 }
@@ -97,6 +98,8 @@ Value get_field(Elab *e, Value obj, const char *name, Span at)
 void set_field(Elab *e, Value obj, const char *name, Value v, Span at)
 {
 	if (obj.kind == V_INSTANCE) instance_assign(e, obj.u.inst, name, v, at);
+	else if (obj.kind == V_AUX) aux_set(e, obj.u.hand, v_cstr(e->mem, name), v, at);
+	else if (obj.kind == V_VAR_GRAD) var_grad_set(e, obj.u.hand, v_cstr(e->mem, name), v, at);
 	else if (obj.kind == V_TREE) {
 		if (!is_error(v)) tree_insert_name(e, obj.u.tree, name, v, 1, at);
 	} else if (obj.kind == V_IR) ir_set_field(e, obj.u.ir, name, v, at);

@@ -76,13 +76,21 @@ static int may_differentiate(Elab *e, Call *c, Named *n)
 	return 0;
 }
 
-static int method_fits(Elab *e, Call *c)
+static int has_build_grad(const Named *n)
 {
-	const char *m;
-	if (!is_given(c->arg[6])) return 1;
-	if (!want_str(e, c->arg[6], c->at, "`method`", &m)) return 0;
-	if (!strcmp(m, "auto") || !strcmp(m, "autodiff")) return 1;
-	if (!strcmp(m, "build_grad")) fail(e, E0122, c->at, "hand-written gradients are not available yet");
+	return n && n->origin.kind == V_INSTANCE && n->origin.u.inst->hand;
+}
+
+/* `by_hand`: the module's own gradient is what is wanted (A79) */
+static int method_fits(Elab *e, Call *c, const Named *n, int *by_hand)
+{
+	const char *m = "auto";
+	*by_hand = 0;
+	if (is_given(c->arg[6]) && !want_str(e, c->arg[6], c->at, "`method`", &m)) return 0;
+	if (!strcmp(m, "autodiff")) return 1;
+	*by_hand = has_build_grad(n);
+	if (!strcmp(m, "auto") || (*by_hand && !strcmp(m, "build_grad"))) return 1;
+	if (!strcmp(m, "build_grad")) fail(e, E0509, c->at, "`method` is \"build_grad\", but no module with a `build_grad` made the graph");
 	else fail(e, E0114, c->at, "`method` is \"auto\", \"autodiff\" or \"build_grad\"");
 	return 0;
 }
@@ -107,21 +115,22 @@ static int options(Elab *e, Call *c, AutodiffOptions *o, int *return_all)
 	o->called = registered(e, c->arg[0].kind == V_NAMED ? c->arg[0].u.named : NULL, called);
 	if (is_given(c->arg[4]) && !want_bool(e, c->arg[4], c->at, "`return_all_grad_graphs`", return_all)) return 0;
 	if (*return_all) o->all = NEW(e->mem, Map);
-	return method_fits(e, c);
+	return 1;
 }
 
 static Value do_autodiff(Elab *e, Call *c)
 {
 	Named *n = c->arg[0].kind == V_NAMED ? c->arg[0].u.named : NULL;
 	AutodiffOptions o = { .zeros = n != NULL };
-	int all;
+	int all, by_hand;
 	Graph *g = building(e, c->at, "a graph is differentiated") ? want_graph(e, c->arg[0], c->at, "the argument of `autodiff`") : NULL;
-	if (!g || !may_differentiate(e, c, n) || !options(e, c, &o, &all)) return v_error();
+	if (!g || !may_differentiate(e, c, n) || !options(e, c, &o, &all) || !method_fits(e, c, n, &by_hand)) return v_error();
 	e->b.at = c->at;
 	int errors = e->ds->errors;
-	GradInfo *gi = autodiff(&e->b, g, &o);
+	GradInfo *gi = by_hand ? hand_gradient(e, n, &o, c->at) : autodiff(&e->b, g, &o);
 	if (!gi || e->ds->errors != errors) return v_error();
 	if (n) n->differentiated = 1;
+	if (all && by_hand) map_set(e->mem, o.all, g, gi);
 	if (all) return records_of(e, o.all);
 	return n ? named_grad(e, gi) : v_of(V_GRAD, gi);
 }

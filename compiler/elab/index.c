@@ -152,6 +152,7 @@ Value eval_index(Elab *e, Value obj, Value *subs, int n, Span at)
 	case V_DICT:     return dict_index(e, obj.u.dict, key, at);
 	case V_SPEC:     return dict_index(e, spec_dict(e, obj.u.spec).u.dict, key, at);
 	case V_TREE:     return tree_get(e, obj.u.tree, key, at);
+	case V_AUX:      return aux_get(e, obj.u.hand, key, at);
 	case V_INSTANCE: return children_index(e, obj.u.inst, key, at);
 	default:         return fail(e, E0107, at, "%s cannot be indexed", v_describe(e, obj));
 	}
@@ -169,6 +170,10 @@ void set_index(Elab *e, Value obj, Value key, Value v, Span at)
 		else dict_set(e->mem, obj.u.dict, k, key, v);
 	} else if (obj.kind == V_TREE) {
 		tree_insert(e, obj.u.tree, key, v, 1, at);
+	} else if (obj.kind == V_AUX) {
+		aux_set(e, obj.u.hand, key, v, at);
+	} else if (obj.kind == V_VAR_GRAD) {
+		var_grad_set(e, obj.u.hand, key, v, at);
 	} else {
 		Diag *d = fail_diag(e, E0113, at, "items of %s cannot be assigned", v_describe(e, obj));
 		if (obj.kind == V_TENSOR) diag_help(e->ds, d, (Span){ 0, 0, 0 }, "tensors are changed by ops: `slice_`, `dynamic_update_`, `copy_var_update_`");

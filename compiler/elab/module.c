@@ -45,6 +45,7 @@ static Instance *instance_new(Elab *e, Class *cls)
 	in->env->inst = in;
 	Value self = v_of(V_INSTANCE, in);
 	map_set(e->mem, &in->fields, intern_str(e->names, "self"), arena_dup(e->mem, &self, sizeof self));
+	if (cls->ast->u.module.build_grad) hand_new(e, in);
 	return in;
 }
 
@@ -110,7 +111,7 @@ Value run_build(Elab *e, Instance *in, Value *argv, Span at)
 Value instance_call(Elab *e, Instance *in, Args *args)
 {
 	Fn *f = build_of(e, in);
-	if (!f || !building(e, args->at, "a module is built")) return v_error();
+	if (!f || !building(e, args->at, "a module is built") || !hand_may_inline(e, in, args->at)) return v_error();
 	Value *argv = bind_fn(e, f, args);
 	if (!argv) return v_error();
 	const char *scope = e->b.scope;
@@ -303,7 +304,9 @@ Value outlined(Elab *e, Value fn, Args *args)
 	in->grads = (Map){ 0 };
 	tree_clear_leaves(in->facts);
 	tree_clear_leaves(in->args);
+	Map *aux_was = hand_take(e, in, NULL);
 	Graph *g = graph_from(e, fn, args);
+	Map *aux = hand_take(e, in, aux_was);
 	Tree *facts = tree_copy(e, in->facts), *names = tree_copy(e, in->args);
 	tree_clear_leaves(in->facts);
 	tree_clear_leaves(in->args);
@@ -313,6 +316,7 @@ Value outlined(Elab *e, Value fn, Args *args)
 	name_inputs(e, g, names);
 	Value named = named_of(e, g, names, fn);
 	named.u.named->called = arena_dup(e->mem, &in->grads, sizeof in->grads);
+	named.u.named->aux = aux;
 	return pair_of(e, v_tree(facts), named);
 }
 

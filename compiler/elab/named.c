@@ -97,6 +97,22 @@ static Value get_info(Elab *e, Call *c)
 	return fail(e, E0102, c->at, "%s is not a gradient graph, so it has no `info`", graph_title(N(c)->graph));
 }
 
+static Value get_origin(Elab *e, Call *c)  { (void)e; return N(c)->origin; }
+static Value get_applied(Elab *e, Call *c) { (void)e; return v_bool(N(c)->differentiated); }
+static Value get_by_hand(Elab *e, Call *c) { (void)e; return v_bool(N(c)->aux != NULL); }
+
+/* what build kept for build_grad */
+static Value get_aux(Elab *e, Call *c)
+{
+	Value d = v_dict(e->mem);
+	for (int i = 0; N(c)->aux && i < N(c)->aux->n; i++) {
+		if (!N(c)->aux->at[i].key) continue;
+		Value k = v_cstr(e->mem, N(c)->aux->at[i].key);
+		dict_set(e->mem, d.u.dict, dict_key(e->names, k), k, *(Value *)N(c)->aux->at[i].val);
+	}
+	return d;
+}
+
 static Value do_copy(Elab *e, Call *c)
 {
 	Named *n = arena_dup(e->mem, N(c), sizeof *n);
@@ -136,7 +152,9 @@ const Builtin named_methods[] = {
 	{ "bind", "variables?", do_bind }, { "call", CALL_SIG, do_call }, { "call_with_info", CALL_SIG, do_call_info },
 	{ "print_schedule", "", do_schedule }, { "graph", NULL, get_graph }, { "args", NULL, get_args }, { "inputs", NULL, get_inputs },
 	{ "outputs", NULL, get_outputs }, { "name", NULL, get_name }, { "id", NULL, get_id }, { "info", NULL, get_info },
-	{ "grad_graph_info", NULL, get_info }, { "called_graphs_grad_info", NULL, get_called }, { "copy", "", do_copy }, { "autodiff", "*args **named", do_autodiff }, { NULL, NULL, NULL }
+	{ "grad_graph_info", NULL, get_info }, { "called_graphs_grad_info", NULL, get_called }, { "copy", "", do_copy },
+	{ "module", NULL, get_origin }, { "aux", NULL, get_aux }, { "has_build_grad", NULL, get_by_hand }, { "autodiff_applied", NULL, get_applied },
+	 { "autodiff", "*args **named", do_autodiff }, { NULL, NULL, NULL }
 };
 
 const Builtin bound_methods[] = {
@@ -172,7 +190,7 @@ static int key_value(Elab *e, Buf *b, Value v, int depth)
 	}
 	if (v.kind == V_NAMED) v = v_graph(e, v.u.named->graph);
 	const void *key = dict_key(e->names, v);                 /* names are interned: equal values, equal pointers */
-	buf_put(b, (const char *)&key, sizeof key);
+	buf_printf(b, "%p;", (void *)(uintptr_t)key);            /* as text: keys are interned, and those end at a zero byte */
 	return key != NULL;
 }
 
@@ -183,7 +201,7 @@ static int key_callable(Elab *e, Buf *b, Value fn, Span at)
 	Value v = own && own->kind == V_FN ? call_fn(e, own->u.fn, &(Args){ .at = at }) : fn;
 	if (is_error(v)) return 0;
 	const void *p = own ? (const void *)fn.u.inst->cls : fn.u.p;
-	buf_put(b, (const char *)&p, sizeof p);
+	buf_printf(b, "%p ", (void *)(uintptr_t)p);
 	if (!own || key_value(e, b, v, 0)) return 1;
 	fail(e, E0121, at, "`cache_key` gives %s, which cannot be part of a cache's key", v_describe(e, v));
 	return 0;

@@ -24,7 +24,7 @@
 	KIND(GRAPH, "a graph") KIND(STREAM, "a stream") KIND(BUFFER, "a remote buffer") KIND(TREE, "a tree") \
 	KIND(FACTORY, "a variable factory") KIND(NAMED, "a named graph") KIND(BOUND, "a bound graph") \
 	KIND(CALL, "a call record") KIND(GRAD, "a gradient record") KIND(EXPECTED, "an expected connection") \
-	KIND(CACHE, "a graph cache") KIND(CONTEXT, "a context") KIND(DATA, "a data set") KIND(OP, "an op record") \
+	KIND(CACHE, "a graph cache") KIND(AUX, "the aux record of a module") KIND(VAR_GRAD, "the gradients of a module's variables") KIND(CONTEXT, "a context") KIND(DATA, "a data set") KIND(OP, "an op record") \
 	KIND(IR, "a program's IR") KIND(GROUPING, "groups of replicas")
 
 typedef enum VKind {
@@ -49,6 +49,7 @@ typedef struct Named Named;
 typedef struct Bound Bound;
 typedef struct Method Method;
 typedef struct Cache Cache;
+typedef struct Handmade Handmade;
 typedef struct Context Context;
 typedef struct Env Env;
 typedef struct Elab Elab;
@@ -91,6 +92,7 @@ typedef struct Value {
 		GradInfo *grad;
 		Expected *expected;
 		Cache *cache;
+		Handmade *hand;              /* AUX, VAR_GRAD */
 		Context *context;
 		DataSet *data;
 		Ir *ir;
@@ -135,6 +137,7 @@ struct Instance {
 	Graph *core;                         /* the graph made by the latest create_graph: fields refer to it */
 	Map grads;                           /* Graph * → GradInfo *, registered while it or a submodule was built */
 	Cache *cache;                        /* of its own, when its field `cache` is true */
+	Handmade *hand;                      /* of a module with `build_grad`, else NULL */
 	int building;
 	int tainted;                         /* some use of it failed: fields that it lacks may be that use's fault */
 };
@@ -159,7 +162,15 @@ struct Factory {
 };
 
 /* a graph and names for some of its inputs (A71); gradient graphs carry their info */
-struct Named { Graph *graph; Tree *args; GradInfo *info; Map *called; Value origin; int differentiated; };
+struct Named {
+	Graph *graph;
+	Tree *args;
+	GradInfo *info;
+	Map *called;                         /* Graph * → GradInfo *: registered while it was built (A63), or NULL */
+	Value origin;                        /* what built it */
+	Map *aux;                            /* interned key → Value *: kept for a hand-written gradient, or NULL */
+	int differentiated;
+};
 struct Bound { Named *named; Map map; };                         /* graph tensor → parent Tensor * */
 
 typedef struct CacheEntry { const char *key; Graph *graph; Value result; } CacheEntry;
