@@ -174,7 +174,7 @@ static void sequences(void)
 	CHECK("R201", e->after.n == 0);
 	ir_end_sequence(t.ir);
 	a = next(&t, SEQ_TRUE, OP_add), b = next(&t, SEQ_PASS, OP_sub), c = next(&t, SEQ_TRUE, OP_mul), d = next(&t, SEQ_TRUE, OP_div);
-	CHECK("R198 R200", b->after.n == 0 && is_after(c, a) && !is_after(c, b) && is_after(d, c) && d->after.n == 1);
+	CHECK("R198 R199 R200", b->after.n == 0 && is_after(c, a) && !is_after(c, b) && is_after(d, c) && d->after.n == 1);
 	ir_end_sequence(t.ir);
 	a = next(&t, SEQ_FALSE, OP_add), b = next(&t, SEQ_FALSE, OP_sub), c = next(&t, SEQ_TRUE, OP_mul);
 	CHECK("R199", a->after.n == 0 && b->after.n == 0 && is_after(c, a) && is_after(c, b));
@@ -284,6 +284,10 @@ static void places(void)
 	CHECK("R120 R116", tensor_ipu(call->out.at[0]) == 2 && call->ipu == 1);
 	int errors = t.ds.errors;
 	CHECK("R118", op2(&t.b, OP_add, y, call->out.at[0])->poison && t.ds.errors == errors + 1);
+	t.b.tiles = TILES_COMPUTE;
+	Tensor *z = op1(&t.b, OP_exp, var_f32(&t, "z", 1, 4, 0)), *nowhere = var_f32(&t, "n", 1, 4, 0);
+	CHECK("R118", op2(&t.b, OP_add, y, z)->poison && t.ds.errors == errors + 2);
+	CHECK("R118", !op2(&t.b, OP_add, z, nowhere)->poison && t.ds.errors == errors + 2);
 	bench_close(&t);
 }
 
