@@ -143,10 +143,11 @@ struct pxlrt {
 	int (*scatter_add)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int idx_dtype, long count, const void *g, const void *idx, void *y);
 
 	/* convolutions; w[groups·m, c, k…] and what is summed up are of class f32 (f64 for f64).  conv: y from x and w.
-	 * conv_data: x from y and w as conv_turn lays it out.  conv_weight: `parts` sums over parts of the images, to be added */
-	int (*conv)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *x, const void *w, void *y);
+	 * conv_data: x from y and w as conv_turn lays it out.  conv_weight: `parts` sums over parts of the images, to be added.
+	 * room: memory of w's size for the weights in yet another order, or NULL */
+	int (*conv)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *x, const void *w, void *y, void *room);
 	int (*conv_turn)(struct pxlrt_lane *ln, const struct pxlrt_window *d, int wtype, const void *w, void *turned);
-	int (*conv_data)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *y, const void *turned, void *x);
+	int (*conv_data)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *y, const void *turned, void *x, void *room);
 	int (*conv_weight)(struct pxlrt_lane *ln, const struct pxlrt_window *d, long parts, const void *x, const void *y, void *w);
 	/* pooling, f32 and f64, groups = c = channels, m = 1; back: the gradient of x from that of y (max: and x and y) */
 	int (*pool)(struct pxlrt_lane *ln, const struct pxlrt_window *d, int largest, const void *x, void *y);

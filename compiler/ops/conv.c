@@ -67,6 +67,9 @@ static int is_product(const Map3 *g)
 	return g->groups == 1 && g->images > 0;
 }
 
+/* a provider may want the weights in an order of its own (runtime/kernels/onednn_conv.c) */
+static int wants_room(const Map3 *g, DType t) { return t == DT_F32 && g->groups == 1 && g->c % 16 == 0 && g->m % 16 == 0 && g->w.n <= 3; }
+
 static Tensor *flat(Build *b, Tensor *t, int from)       /* axes from `from` on as one */
 {
 	Shape s = t->spec.shape;
@@ -95,22 +98,42 @@ static int lower_forward(Build *b, Op *op, Tensor **out)
 	Tensor *x = op->in.at[0], *w = op->in.at[1];
 	Shape y = op->out.at[0]->spec.shape;
 	Map3 g = map_of(op, x->spec.shape, y, w->spec.shape);
-	if (is_product(&g) && w->spec.dtype == x->spec.dtype) out[0] = b_reshape(b, b_matmul(b, flat(b, w, 1), flat(b, x, 2)), y);
-	else if (w->spec.dtype != wide(x->spec.dtype)) out[0] = map(b, OP_conv_forward, op, x, b_cast(b, w, wide(x->spec.dtype)), y.dim + 2);
-	else return 0;
+	if (is_product(&g)) {
+		out[0] = b_reshape(b, b_matmul(b, flat(b, w, 1), flat(b, x, 2)), y);
+		return 1;
+	}
+	AttrVal *v = b_attrs(b, OP_conv_run, "size", *op_attr(op, "size"), "stride", *op_attr(op, "stride"), "begin", *op_attr(op, "begin"),
+	                     "dilation", *op_attr(op, "dilation"), "groups", *op_attr(op, "groups"), "room", attr_int(wants_room(&g, x->spec.dtype)), NULL);
+	out[0] = ir_op(b, OP_conv_run, (Tensor *[]){ x, b_cast(b, w, wide(x->spec.dtype)) }, 2, v, 0)->out.at[0];
 	return 1;
 }
 
-static void emit_forward(Emit *e, const Op *op)
+OPDEF(conv_forward, .type = "ConvForward", .family = "window", .params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, MAP_PARAMS),
+	.traits = PURE | INTERNAL, .infer = infer_forward, .grad = grad_forward, .lower = lower_forward, .flops = 2, .sample = { -1, 1 },
+	.doc = "The map of a convolution, padding resolved: places beyond the ends count 0.", .formula = "y[n,m,i] = sum t[n,c,i s + k d - begin] w[m,c,k]");
+
+/* the same with weights as wide as the sums, and room for them in the provider's own order as a second result */
+static int infer_run_conv(Infer *in)
+{
+	infer_forward(in);
+	in->nout = op_attr(in->op, "room")->i ? 2 : 1;
+	in->out[1] = infer_in(in, 1);
+	return 1;
+}
+
+static const char *room_of(Emit *e, const Op *op) { return op->out.n > 1 ? emit_out(e, op, 1) : "0"; }
+
+static void emit_run(Emit *e, const Op *op)
 {
 	const Tensor *x = op->in.at[0], *y = op->out.at[0];
 	Map3 g = map_of(op, x->spec.shape, y->spec.shape, op->in.at[1]->spec.shape);
-	emit_rt(e, op, "conv(ln, &%s, %s, %s, %s)", map_static(e, &g, x->spec.dtype, y->spec.dtype), emit_in(e, op, 0), emit_in(e, op, 1), emit_out(e, op, 0));
+	emit_rt(e, op, "conv(ln, &%s, %s, %s, %s, %s)", map_static(e, &g, x->spec.dtype, y->spec.dtype), emit_in(e, op, 0), emit_in(e, op, 1), emit_out(e, op, 0),
+	        room_of(e, op));
 }
 
-OPDEF(conv_forward, .type = "ConvForward", .family = "window", .params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, MAP_PARAMS),
-	.traits = PURE | INTERNAL, .infer = infer_forward, .grad = grad_forward, .lower = lower_forward, .emit = emit_forward, .flops = 2, .sample = { -1, 1 },
-	.doc = "The map of a convolution, padding resolved: places beyond the ends count 0.", .formula = "y[n,m,i] = sum t[n,c,i s + k d - begin] w[m,c,k]");
+OPDEF(conv_run, .type = "ConvRun", .family = "window", .params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, MAP_PARAMS, { "room", P_BOOL }), .nout = -2,
+	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_run_conv, .emit = emit_run, .flops = 2, .sample = { -1, 1 },
+	.doc = "conv_forward as it is run; a second result, if asked for, is memory for the run.", .formula = "as conv_forward");
 
 /* --- data: the same map read from y to x ---------------------------------------------------------------------------------- */
 
@@ -145,7 +168,11 @@ static int lower_data(Build *b, Op *op, Tensor **out)
 		return 1;
 	}
 	Tensor *turned = ir_op(b, OP_conv_turn, &w, 1, turned_attrs(b, OP_conv_turn, op, y, x, w), 0)->out.at[0];
-	out[0] = ir_op(b, OP_conv_gather, (Tensor *[]){ y, turned }, 2, turned_attrs(b, OP_conv_gather, op, y, x, w), 0)->out.at[0];
+	AttrVal *v = turned_attrs(b, OP_conv_gather, op, y, x, w);
+	int ones = 1;
+	for (int i = 0; i < g.w.n; i++) ones = ones && g.w.stride[i] == 1;
+	v[op_param(op_table[OP_conv_gather], "room")] = attr_int(ones && wants_room(&g, x->spec.dtype));
+	out[0] = ir_op(b, OP_conv_gather, (Tensor *[]){ y, turned }, 2, v, 0)->out.at[0];
 	return 1;
 }
 
@@ -190,6 +217,8 @@ OPDEF(conv_turn, .type = "ConvTurn", .family = "window", .params = PARAMS({ "wei
 static int infer_gather(Infer *in)
 {
 	in->out[0] = map_result(in, infer_in(in, 0).shape.dim[0], infer_in(in, 1).shape.dim[1] * op_attr(in->op, "groups")->i);
+	in->nout = op_attr(in->op, "room")->i ? 2 : 1;
+	in->out[1] = infer_in(in, 1);
 	return 1;
 }
 
@@ -197,10 +226,11 @@ static void emit_gather(Emit *e, const Op *op)
 {
 	const Tensor *y = op->in.at[0], *x = op->out.at[0];
 	Map3 g = turned_map(op, x->spec.shape.dim[0], x->spec.shape.dim[1], y->spec.shape.dim[1]);
-	emit_rt(e, op, "conv_data(ln, &%s, %s, %s, %s)", map_static(e, &g, x->spec.dtype, y->spec.dtype), emit_in(e, op, 0), emit_in(e, op, 1), emit_out(e, op, 0));
+	emit_rt(e, op, "conv_data(ln, &%s, %s, %s, %s, %s)", map_static(e, &g, x->spec.dtype, y->spec.dtype), emit_in(e, op, 0), emit_in(e, op, 1), emit_out(e, op, 0),
+	        room_of(e, op));
 }
 
-OPDEF(conv_gather, .type = "ConvGather", .family = "window", .params = PARAMS({ "g", P_TENSOR }, { "turned", P_TENSOR }, TURN_PARAMS),
+OPDEF(conv_gather, .type = "ConvGather", .family = "window", .params = PARAMS({ "g", P_TENSOR }, { "turned", P_TENSOR }, TURN_PARAMS, { "room", P_BOOL }), .nout = -2,
 	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_gather, .emit = emit_gather, .flops = 2, .sample = { -1, 1 },
 	.doc = "conv_data with weights laid out by conv_turn.", .formula = "as conv_data");
 

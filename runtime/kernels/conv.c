@@ -132,8 +132,9 @@ static int run(RtLane *ln, Conv *c)
 	return span_run(ln, piece, c, pieces, piece_of(pieces, all / (double)pieces * (depth + 8) * 0.02));
 }
 
-int k_conv(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *x, const void *w, void *y)
+int k_conv(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *x, const void *w, void *y, void *room)
 {
+	(void)room;
 	RtLane *ln = rt_lane(lane);
 	Conv c;
 	conv_open(&c, ln, d);
@@ -182,9 +183,9 @@ static Phase phase_of(const struct pxlrt_window *d, long number)
 
 static ConvAxis phase_axis(const struct pxlrt_window *d, const Phase *p, int i)
 {
-	long s = d->stride[i], meets = p->first[i] * d->dilation[i] - d->pad[i], at = (meets % s + s) % s;
+	long s = d->stride[i], meets = p->first[i] * d->dilation[i] - d->pad[i], at = (meets % s + s) % s, step = p->apart[i] * d->dilation[i] / s;
 	return (ConvAxis){ .source = d->y[i], .columns = at < d->x[i] ? ceil_div(d->x[i] - at, s) : 0, .step = 1, .taps = p->taps[i],
-	                   .off0 = (at - meets) / s, .doff = -p->apart[i] * d->dilation[i] / s, .first = at, .every = s, .result = d->x[i] };
+	                   .off0 = (at - meets) / s - (p->taps[i] - 1) * step, .doff = step, .first = at, .every = s, .result = d->x[i] };
 }
 
 /* are there places that no phase covers */
@@ -195,8 +196,9 @@ static int leaves_places(const struct pxlrt_window *d)
 	return d->m == 0;
 }
 
-int k_conv_data(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *y, const void *turned, void *x)
+int k_conv_data(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *y, const void *turned, void *x, void *room)
 {
+	(void)room;
 	RtLane *ln = rt_lane(lane);
 	size_t at = 0, all = (size_t)(d->images * d->groups * d->c);
 	for (int i = 0; i < d->rank; i++) all *= (size_t)d->x[i];
@@ -216,7 +218,7 @@ int k_conv_data(struct pxlrt_lane *lane, const struct pxlrt_window *d, const voi
 	return 0;
 }
 
-/* phase by phase and group by group: row c, then m, then the phase's taps */
+/* phase by phase and group by group: row c, then m, then the phase's taps from the last to the first */
 typedef struct Turn { const struct pxlrt *rt; const struct pxlrt_window *d; int wtype; const char *w; char *to; size_t size; long taps; } Turn;
 
 enum { TAPS = 256 };             /* taps of a phase numbered at a time */
@@ -229,7 +231,7 @@ static long phase_taps(const struct pxlrt_window *d, const Phase *p, long from, 
 		long rest = from + k, scale = 1;
 		taps[k] = 0;
 		for (int i = d->rank - 1; i >= 0; i--) {
-			taps[k] += (p->first[i] + rest % p->taps[i] * p->apart[i]) * scale;
+			taps[k] += (p->first[i] + (p->taps[i] - 1 - rest % p->taps[i]) * p->apart[i]) * scale;
 			rest /= p->taps[i];
 			scale *= d->k[i];
 		}

@@ -88,9 +88,11 @@ int k_softmax_grad(struct pxlrt_lane *, const struct pxlrt_axis *, const void *,
 int k_cumsum(struct pxlrt_lane *, const struct pxlrt_axis *, int, const void *, void *);
 int k_gather(struct pxlrt_lane *, const struct pxlrt_axis *, int, long, int, const void *, const void *, void *);
 int k_scatter_add(struct pxlrt_lane *, const struct pxlrt_axis *, int, long, const void *, const void *, void *);
-int k_conv(struct pxlrt_lane *, const struct pxlrt_window *, const void *, const void *, void *);
+int k_conv(struct pxlrt_lane *, const struct pxlrt_window *, const void *, const void *, void *, void *);
+int k_conv_onednn(struct pxlrt_lane *, const struct pxlrt_window *, const void *, const void *, void *, void *);
 int k_conv_turn(struct pxlrt_lane *, const struct pxlrt_window *, int, const void *, void *);
-int k_conv_data(struct pxlrt_lane *, const struct pxlrt_window *, const void *, const void *, void *);
+int k_conv_data(struct pxlrt_lane *, const struct pxlrt_window *, const void *, const void *, void *, void *);
+int k_conv_data_onednn(struct pxlrt_lane *, const struct pxlrt_window *, const void *, const void *, void *, void *);
 int k_conv_weight(struct pxlrt_lane *, const struct pxlrt_window *, long, const void *, const void *, void *);
 int k_pool(struct pxlrt_lane *, const struct pxlrt_window *, int, const void *, void *);
 int k_average_back(struct pxlrt_lane *, const struct pxlrt_window *, const void *, void *);

@@ -6,24 +6,30 @@
  * pool makes threads.  Tiles are cut by shape alone, so bits don't depend on the number of threads.
  *
  * Left to the portable provider: other types, small products, and few rows of a row-major b. */
-#include "runtime/kernels/provider.h"
+#include "runtime/kernels/onednn.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
 
-/* dnnl_sgemm of dnnl.h, C linkage; dnnl_dim_t is a 64-bit integer */
-typedef int (*SgemmFn)(char ta, char tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
-                       const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
-
 /* resolved once per process, then only read */
-static struct { SgemmFn sgemm; int (*threads_get)(void); void (*threads_set)(int); } dnnl;
+static OneDnn dnnl;
 static pthread_once_t dnnl_once = PTHREAD_ONCE_INIT;
 
-static void symbol(void *lib, const char *name, void *to)
+static int symbol(void *lib, const char *name, void *to)
 {
 	void *p = dlsym(lib, name);
 	memcpy(to, &p, sizeof p);
+	return p != NULL;
+}
+
+static void conv_load(void *lib)
+{
+	int all = symbol(lib, "dnnl_primitive_desc_query_md", &dnnl.primitive_desc_query_md) && symbol(lib, "dnnl_memory_desc_get_size", &dnnl.memory_desc_get_size);
+#define LOAD(name, args) all = all && symbol(lib, "dnnl_" #name, &dnnl.name);
+	ONEDNN_CONV(LOAD)
+#undef LOAD
+	if (!all || dnnl.engine_create(&dnnl.engine, 1, 0)) dnnl.engine = NULL;      /* 1: the processor */
 }
 
 static void dnnl_load(void)
@@ -34,7 +40,15 @@ static void dnnl_load(void)
 	if (!lib) return;
 	symbol(lib, "omp_get_max_threads", &dnnl.threads_get);
 	symbol(lib, "omp_set_num_threads", &dnnl.threads_set);
-	if (dnnl.threads_get && dnnl.threads_set) symbol(lib, "dnnl_sgemm", &dnnl.sgemm);
+	if (!dnnl.threads_get || !dnnl.threads_set) return;
+	symbol(lib, "dnnl_sgemm", &dnnl.sgemm);
+	conv_load(lib);
+}
+
+const OneDnn *onednn(void)
+{
+	pthread_once(&dnnl_once, dnnl_load);
+	return &dnnl;
 }
 
 static int sgemm_tile(const GemmItem *g, long i0, long m, long j0, long n)
@@ -66,9 +80,6 @@ static int suits(const struct pxlrt_gemm *d)
 int k_matmul_onednn(struct pxlrt_lane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y)
 {
 	GemmTileFn fn = gemm_portable_tile;
-	if (suits(d)) {
-		pthread_once(&dnnl_once, dnnl_load);
-		if (dnnl.sgemm) fn = tile;
-	}
+	if (suits(d) && onednn()->sgemm) fn = tile;
 	return gemm_run(rt_lane(ln), d, a, b, c, bias, y, fn);
 }

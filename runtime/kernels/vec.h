@@ -322,7 +322,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 	[DT_F16] = cvt_##C##_F16, [DT_BF16] = cvt_##C##_BF16, [DT_F32] = cvt_##C##_F32, [DT_F64] = cvt_##C##_F64 }
 #define BY_CLASS(f) { [PXLRT_F32] = f##_f32, [PXLRT_F64] = f##_f64, [PXLRT_I64] = f##_i64, [PXLRT_U64] = f##_u64 }
 
-#define TABLE(product) { \
+#define TABLE(product, provider) { \
 	.pub = { \
 		.abi = PXLRT_ABI, \
 		.f32 = { MEMBERS_FLOAT(F32_SLOT) }, .f64 = { MEMBERS_FLOAT(F64_SLOT) }, \
@@ -336,7 +336,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.each = k_each, .matmul = product, .reduce = k_reduce, .copy = k_copy, .argmax = k_argmax, \
 		.softmax = k_softmax, .softmax_grad = k_softmax_grad, .cumsum = k_cumsum, \
 		.gather = k_gather, .scatter_add = k_scatter_add, \
-		.conv = k_conv, .conv_turn = k_conv_turn, .conv_data = k_conv_data, .conv_weight = k_conv_weight, \
+		.conv = k_conv##provider, .conv_turn = k_conv_turn, .conv_data = k_conv_data##provider, .conv_weight = k_conv_weight, \
 		.pool = k_pool, .average_back = k_average_back, .max_back = k_max_back, .resize = k_resize, .roi = k_roi, \
 		.nll = k_nll, .nll_grad = k_nll_grad, .softmax_nll = k_softmax_nll, \
 		.random_normal = k_random_normal, .random_uniform = k_random_uniform, .dropout_mask = k_dropout_mask, \
@@ -354,4 +354,4 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.gemm_f32 = &gemm_isa_f32, .gemm_f64 = &gemm_isa_f64, \
 	} }
 
-const KernelTable VEC_NAME[2] = { TABLE(k_matmul_onednn), TABLE(k_matmul_portable) };
+const KernelTable VEC_NAME[2] = { TABLE(k_matmul_onednn, _onednn), TABLE(k_matmul_portable, ) };

@@ -95,13 +95,13 @@ static void bench_convs(RtPool *pool, const char *only)
 		struct pxlrt_window d = { DT_F32, DT_F32, 2, p->images, p->groups, p->c / p->groups, p->m / p->groups, { p->x, p->x }, { y, y }, { p->k, p->k },
 		                          { p->stride, p->stride }, { p->pad, p->pad }, { 1, 1 } };
 		long nw = p->m * p->c / p->groups * p->k * p->k;
-		float *a = floats(p->images * p->c * p->x * p->x), *b = floats(p->images * p->m * y * y), *w = floats(nw * parts), *t = floats(nw);
+		float *a = floats(p->images * p->c * p->x * p->x), *b = floats(p->images * p->m * y * y), *w = floats(nw * parts), *t = floats(nw), *room = floats(nw);
 		double f, g, h, flop = 2e-9 * (double)(p->images * nw * y * y);
-		BEST(f, l.rt->conv(&l.pub, &d, a, t, b));
-		BEST(g, l.rt->conv_turn(&l.pub, &d, DT_F32, w, t); l.rt->conv_data(&l.pub, &d, b, t, a));
+		BEST(f, l.rt->conv(&l.pub, &d, a, t, b, room));
+		BEST(g, l.rt->conv_turn(&l.pub, &d, DT_F32, w, t); l.rt->conv_data(&l.pub, &d, b, t, a, room));
 		BEST(h, l.rt->conv_weight(&l.pub, &d, parts, a, b, w));
 		printf("%-16s %10.1f us %6.1f GF/s %10.1f us %6.1f GF/s %10.1f us %6.1f GF/s\n", p->what, f * 1e6, flop / f, g * 1e6, flop / g, h * 1e6, flop / h);
-		rt_free(NULL, a), rt_free(NULL, b), rt_free(NULL, w), rt_free(NULL, t);
+		rt_free(NULL, a), rt_free(NULL, b), rt_free(NULL, w), rt_free(NULL, t), rt_free(NULL, room);
 	}
 	rt_free(NULL, l.scratch);
 }

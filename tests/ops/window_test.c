@@ -233,6 +233,8 @@ static const Case cases[] = {
 	{ "conv_weight", "f32[2, 4, 5, 5] f32[2, 6, 3, 3]", "size = [3, 3], stride = [2, 2], begin = [1, 1], dilation = [1, 1], groups = 2", "f32[6, 2, 3, 3]", r_weight, { S(2, 2), B(1, 1), G(2) } },
 	{ "conv_weight", "f16[2, 4, 5] f16[2, 6, 3]", "size = [3], stride = [1], begin = [0], dilation = [1], groups = 1", "f16[6, 4, 3]", r_weight },
 	{ "conv_weight", "f32[9, 3, 20, 20] f32[9, 5, 18, 18]", "size = [3, 3], stride = [1, 1], begin = [0, 0], dilation = [1, 1], groups = 1", "f32[5, 3, 3, 3]", r_weight },
+	{ "conv", "f32[2, 16, 20, 20] f32[32, 16, 3, 3]", "padding = 1", "f32[2, 32, 20, 20]", r_conv, { B(1, 1) } },
+	{ "conv_transpose", "f32[2, 32, 20, 20] f32[32, 16, 3, 3]", "padding = 1", "f32[2, 16, 20, 20]", r_data, { B(1, 1) } },
 	/* pooling */
 	{ "average_pool", "f32[2, 3, 5, 6]", "kernel_size = [2, 3]", "f32[2, 3, 4, 4]", r_average, { D(2, 3) } }, { "max_pool", "f32[2, 3, 5, 6]", "kernel_size = [2, 3]", "f32[2, 3, 4, 4]", r_max, { D(2, 3) } },
 	{ "average_pool", "f64[2, 3, 7, 6]", "kernel_size = 3, stride = 2, padding = [1, 2, 1, 0]", "f64[2, 3, 4, 3]", r_average, { D(3, 3), S(2, 2), B(1, 2) } },
@@ -317,7 +319,7 @@ static void covered(void)
 		int found = strcmp(op_table[id]->family, "window") != 0, inplace;
 		for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) found |= def_by_name(cases[i].op, &inplace)->id == (OpCode)id;
 		/* what the ops above are lowered to */
-		found |= id == OP_conv_turn || id == OP_conv_gather || id == OP_conv_parts || id == OP_resize || id == OP_resize_grad || id == OP_roi_align_grad;
+		found |= id == OP_conv_run || id == OP_conv_turn || id == OP_conv_gather || id == OP_conv_parts || id == OP_resize || id == OP_resize_grad || id == OP_roi_align_grad;
 		if (!found) printf("no case for %s\n", op_table[id]->name);
 		CHECK("", found);
 	}

@@ -57,16 +57,16 @@ static int same(const char *what, const Case *c, int table, DType t, const void 
 }
 
 typedef struct Sizes { long x, y, w; } Sizes;
-typedef struct Got { void *y, *x, *w, *turned; } Got;
+typedef struct Got { void *y, *x, *w, *turned, *room; } Got;
 enum { PARTS = 3 };
 
 static void run(const Case *c, const struct pxlrt *rt, int threads, const void *x, const void *w, const void *g, Got *o)
 {
 	TestLane t;
 	lane_open(&t, threads, rt);
-	rt->conv(&t.lane.pub, &c->d, x, w, o->y);
+	rt->conv(&t.lane.pub, &c->d, x, w, o->y, o->room);
 	rt->conv_turn(&t.lane.pub, &c->d, c->t == DT_F64 ? DT_F64 : DT_F32, w, o->turned);
-	rt->conv_data(&t.lane.pub, &c->d, g, o->turned, o->x);
+	rt->conv_data(&t.lane.pub, &c->d, g, o->turned, o->x, o->room);
 	rt->conv_weight(&t.lane.pub, &c->d, PARTS, x, g, o->w);
 	lane_close(&t);
 }
@@ -82,8 +82,8 @@ static void add_parts(DType t, void *w, long n)
 
 static void *room(long n, size_t size) { return rt_alloc(NULL, (size_t)(n + 16) * size); }
 
-static Got got_new(const Sizes *s) { return (Got){ room(s->y, 8), room(s->x, 8), room(s->w * PARTS, 8), room(s->w, 8) }; }
-static void got_free(Got *g) { rt_free(NULL, g->y), rt_free(NULL, g->x), rt_free(NULL, g->w), rt_free(NULL, g->turned); }
+static Got got_new(const Sizes *s) { return (Got){ room(s->y, 8), room(s->x, 8), room(s->w * PARTS, 8), room(s->w, 8), room(s->w, 8) }; }
+static void got_free(Got *g) { rt_free(NULL, g->y), rt_free(NULL, g->x), rt_free(NULL, g->w), rt_free(NULL, g->turned), rt_free(NULL, g->room); }
 
 static void one(const Case *given, const struct pxlrt *const *rts, int nrt, int many_threads)
 {
@@ -162,6 +162,16 @@ static void large(const struct pxlrt *const *rts, int nrt)
 	for (size_t i = 0; i < sizeof c / sizeof *c; i++) one(&c[i], rts, nrt, 1);
 }
 
+/* shapes that oneDNN takes, by both providers */
+static void providers(const struct pxlrt *const *rts, int nrt)
+{
+	Case c[] = {
+		even(DT_F32, 2, 3, 1, 32, 48, 12, 3, 1, 1, 1, 1), even(DT_F32, 2, 16, 1, 16, 32, 9, 3, 2, 1, 1, 0), even(DT_F32, 2, 1, 1, 64, 32, 16, 3, 1, 2, 2, 1),
+		even(DT_F32, 1, 9, 1, 32, 32, 200, 5, 1, 1, 4, 0), even(DT_F32, 3, 2, 1, 16, 16, 8, 3, 1, 1, 1, 1), even(DT_F32, 2, 8, 1, 16, 16, 14, 3, 1, 1, 3, 3),
+	};
+	for (size_t i = 0; i < sizeof c / sizeof *c; i++) one(&c[i], rts, nrt, 1);
+}
+
 int main(void)
 {
 	const struct pxlrt *all[8], *rts[8];
@@ -169,5 +179,6 @@ int main(void)
 	for (int i = 0; i < n; i++) rts[i] = all[i];
 	shapes(rts, n);
 	large(rts + n - 1, 1);
+	providers(all, 2 * n);
 	return check_done();
 }
