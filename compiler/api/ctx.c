@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -77,11 +76,13 @@ pxl_status pxl_ctx_new(const pxl_options *opt, pxl_ctx **out)
 	cx->opt = o;
 	atomic_init(&cx->refs, 1);
 	arena_init(&cx->text, o.alloc, o.alloc_user);
-	const char *dir = o.cache_dir ? o.cache_dir : getenv("PXL_CACHE_DIR");
+	const char *dir = o.cache_dir ? o.cache_dir : env_text("PXL_CACHE_DIR", "POPXL_CACHE_DIR");
+	if (!dir) dir = env_text("POPART_CACHE_DIR", NULL);
 	if (dir && dir[0] && !(cx->cache_dir = cx_strdup(cx, dir))) {
 		rt_free(&a, cx);
 		return PXL_ENOMEM;
 	}
+	log_begin(cx);
 	*out = cx;
 	return PXL_OK;
 }

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -15,7 +14,7 @@ static const char *keep(Arena *mem, const char *s) { return s ? arena_str(mem, s
 
 void drawing_begin(Drawing *d, const pxl_program_options *o, Arena *mem)
 {
-	*d = (Drawing){ .base = keep(mem, o->dot_dir), .checks = keep(mem, o->dot_checks), .env = keep(mem, getenv("PXL_DOT_CHECKS")),
+	*d = (Drawing){ .base = keep(mem, o->dot_dir), .checks = keep(mem, o->dot_checks), .env = keep(mem, env_text("PXL_DOT_CHECKS", "POPART_DOT_CHECKS")),
 	                .first = o->dot_first, .count = o->dot_count };
 	d->dir = d->base;
 }

@@ -13,6 +13,9 @@
 #include "compiler/elab/elab.h"
 #include "lang/lang.h"
 
+/* least to most important; a context passes on what is at least its own level */
+typedef enum LogLevel { LOG_TRACE, LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERR, LOG_CRITICAL, LOG_OFF } LogLevel;
+
 typedef struct Unit {
 	atomic_int refs;
 	AllocFn alloc; void *alloc_user;
@@ -33,6 +36,7 @@ struct pxl_ctx {
 	atomic_int refs;
 	pxl_options opt;
 	char *cache_dir;
+	LogLevel log_level;
 	char errmsg[1024];
 	Unit *last;                  /* whose diagnostics are asked for; NULL before the first compile */
 	Arena text;                  /* texts handed out that live till the next call */
@@ -82,6 +86,11 @@ struct pxl_session {
 pxl_status session_fail(pxl_session *s, pxl_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* memory of the context's hook, zeroed; NULL: none */
+/* log.c */
+void log_begin(pxl_ctx *cx);
+void cx_log(pxl_ctx *cx, LogLevel level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+const char *env_text(const char *ours, const char *theirs);      /* NULL: neither is set, or empty; theirs may be NULL */
+
 void *cx_alloc(pxl_ctx *cx, size_t size);
 void  cx_free(pxl_ctx *cx, void *p);
 char *cx_strdup(pxl_ctx *cx, const char *s);

@@ -137,6 +137,14 @@ static int one_group(Unit *u, const Ir *ir)
 	return 1;
 }
 
+static void tell_of_cache(Unit *u, const pxl_program *p)
+{
+	const char *dir = u->cx->cache_dir, *kind = jit_kind(p->jit);
+	if (jit_warning(p->jit)) cx_log(u->cx, LOG_WARN, "`%s`: %s", dir, jit_warning(p->jit));
+	if (!strcmp(kind, "cc (cached)")) cx_log(u->cx, LOG_INFO, "program `%s`: a serialized executable is loaded from `%s`", p->rt.name, dir);
+	else cx_log(u->cx, LOG_DEBUG, "program `%s`: compiled by %s", p->rt.name, kind);
+}
+
 static pxl_status compile_ir(Unit *u, BuildCall *c)
 {
 	pxl_program *p = c->p;
@@ -161,6 +169,7 @@ static pxl_status compile_ir(Unit *u, BuildCall *c)
 	p->info.jit_ms = t3 - t2;
 	describe_program(p);
 	list_infos(p, &u->mem);
+	tell_of_cache(u, p);
 	return PXL_OK;
 }
 

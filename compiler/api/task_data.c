@@ -21,11 +21,6 @@ static pxl_status arrays_data(Tm *t, const RtAlloc *al, RtErr *e)
 	return PXL_OK;
 }
 
-static void say(pxl_ctx *cx, const char *text)
-{
-	if (cx->opt.log) cx->opt.log(cx->opt.log_user, text, strlen(text));
-}
-
 static pxl_status open_data(Unit *u, void *arg)
 {
 	Tm *t = arg;
@@ -42,7 +37,7 @@ static pxl_status open_data(Unit *u, void *arg)
 	}
 	if (data_mnist(dir && *dir ? dir : NULL, split, k->shuffle, &al, &t->data, &e)) return cx_fail_rt(u->cx, &e);
 	if (strcmp(t->data->kind, "mnist"))
-		say(u->cx, "pxl: no MNIST files found (--data DIR or PXL_DATA_DIR name their folder); using the built-in digits instead\n");
+		cx_log(u->cx, LOG_WARN, "no MNIST files found (--data DIR or PXL_DATA_DIR name their folder); using the built-in digits instead");
 	return PXL_OK;
 }
 

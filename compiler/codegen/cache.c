@@ -89,11 +89,12 @@ int cache_find(const char *dir, CacheKey k, char path[CACHE_PATH])
 	size_t len;
 	if (!entry_path(dir, k, path)) return 0;
 	char *bytes = slurp(path, &len);
-	if (!bytes) return 0;
+	if (!bytes) return access(path, F_OK) ? 0 : -1;
 	int good = is_sealed(bytes, len, k);
 	free(bytes);
-	if (!good) unlink(path);
-	return good;
+	if (good) return 1;
+	unlink(path);
+	return -1;
 }
 
 static int append(const char *path, const void *p, size_t n)

@@ -11,7 +11,7 @@ void cache_mix(CacheKey *k, const void *p, size_t n);
 
 /* Is dir ours alone (made if it is missing)?  Code is loaded from it, so nobody else may write there. */
 int cache_dir_usable(const char *dir);
-/* 1 and the path of an intact object; 0: none, or one that was damaged (and is gone now) */
+/* 1 and the path of an intact object; 0: none; -1: one that is damaged (gone now) or not a file to read */
 int cache_find(const char *dir, CacheKey k, char path[CACHE_PATH]);
 /* Seal the object file `made` and move it into place; path gets where. 0: it could not be stored. */
 int cache_store(const char *dir, CacheKey k, const char *made, char path[CACHE_PATH]);

@@ -30,6 +30,7 @@ typedef struct JitOptions {
 int     jit_compile(const Module *m, const JitOptions *o, Jit **out, RtErr *e);
 RtEntry jit_entry(const Jit *j);
 const char *jit_kind(const Jit *j);                  /* "tcc", "cc", "cc (cached)" */
+const char *jit_warning(const Jit *j);               /* of the cache, when something in it was passed over; or NULL */
 void    jit_free(Jit *j);
 
 #endif

@@ -49,6 +49,7 @@ int jit_compile(const Module *m, const JitOptions *o, Jit **out, RtErr *e)
 
 RtEntry jit_entry(const Jit *j) { return j->entry; }
 const char *jit_kind(const Jit *j) { return j->kind; }
+const char *jit_warning(const Jit *j) { return j->warning; }
 
 void jit_free(Jit *j)
 {

@@ -8,6 +8,7 @@ struct Jit {
 	RtAlloc alloc;
 	RtEntry entry;
 	const char *kind;            /* a literal */
+	const char *warning;         /* a literal, or NULL */
 	void *code; size_t size;     /* libtcc: pages of our own that hold the code */
 	void *dl;                    /* cc: handle of the loaded object */
 };

@@ -164,7 +164,9 @@ static int build_and_load(Work *w, const char *dir, CacheKey k, const char *cc, 
 {
 	char path[CACHE_PATH];
 	j->kind = "cc (cached)";
-	if (dir && cache_find(dir, k, path) && !load(j, path, NULL)) return RT_OK;
+	int found = dir ? cache_find(dir, k, path) : 0;
+	if (found > 0 && !load(j, path, NULL)) return RT_OK;
+	if (found) j->warning = "a damaged or foreign file in the cache is passed over, and its program compiled";
 	j->kind = "cc";
 	int st = build(w, cc, text, len, e);
 	if (st) return st;
@@ -180,6 +182,7 @@ int jit_cc(const Module *m, const JitOptions *o, Jit *j, RtErr *e)
 	const char *dir = cache_dir_usable(o->cache_dir) ? o->cache_dir : NULL;
 	CacheKey k = { 0 };
 	Work w;
+	if (o->cache_dir && !dir) j->warning = "the cache is not used: it must be a folder of yours that nobody else may write to";
 	int st = work_begin(&w, dir, e);
 	if (!st) {
 		cache_mix(&k, text, len);

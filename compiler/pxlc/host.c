@@ -115,10 +115,16 @@ static void model_prints(void *user, const char *text, size_t len)
 	fwrite(text, 1, len, to_stdout ? stdout : stderr);
 }
 
+/* $PXL_LOG_DEST: stderr, stdout, or a file that grows */
 static void library_says(void *user, const char *text, size_t len)
 {
 	(void)user;
-	fwrite(text, 1, len, stderr);
+	const char *to = getenv("PXL_LOG_DEST");
+	if (!to || !*to) to = getenv("POPART_LOG_DEST");
+	int own = to && *to && strcmp(to, "stderr") && strcmp(to, "stdout");
+	FILE *f = own ? fopen(to, "a") : NULL;
+	fwrite(text, 1, len, f ? f : to && !strcmp(to, "stdout") ? stdout : stderr);
+	if (f) fclose(f);
 }
 
 int host_context(Host *h, Cli *c)

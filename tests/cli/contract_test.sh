@@ -111,4 +111,17 @@ expect 2 "$PXLC" run "$T/two.pxl" --program ones --device nosuch
 has 'cannot be `nosuch`' err
 has 'cpu' err
 expect 0 "$PXLC" run "$T/two.pxl" --program ones --device cpu
-done_here R266
+
+# the log goes where the environment says
+cat > "$T/logged.pxl" <<'P'
+program p() { host_store(d2h_stream("y", f32[]), variable(1.0) + 1.0) }
+P
+PXL_LOG_LEVEL=DEBUG expect 0 "$PXLC" run "$T/logged.pxl" --jit tcc
+has 'pxl: program `p`: compiled by tcc' err
+PXL_LOG_LEVEL=DEBUG PXL_LOG_DEST=stdout expect 0 "$PXLC" run "$T/logged.pxl" --jit tcc
+has 'compiled by tcc'
+hasnt 'compiled by tcc' err
+POPART_LOG_LEVEL=DEBUG POPART_LOG_DEST="$T/own.log" expect 0 "$PXLC" run "$T/logged.pxl" --jit tcc
+hasnt 'compiled by tcc' err
+grep -q 'compiled by tcc' "$T/own.log" || { echo "FAILED: no log file"; bad=1; }
+done_here R318 R320 R266
