@@ -114,6 +114,11 @@ static void test_wrong_files(const char *dir)
 	CHECK("R315", y == 2 && strstr(h.text, "damaged or foreign file") && strstr(h.text, "pxl: "));
 	CHECK_STR("R315", once(dir, &h, NULL, 2, &y), "cc (cached)");
 	CHECK("R315 R318", !h.n);                                   /* nothing to warn of, and notices are not asked for */
+	/* a changed byte that a loader would not notice */
+	FILE *f = fopen(path, "r+b");
+	CHECK("", f && !fseek(f, -1, SEEK_END) && fputc(0x5a, f) != EOF && !fclose(f));
+	CHECK_STR("R315", once(dir, &h, NULL, 2, &y), "cc");
+	CHECK("R315", strstr(h.text, "damaged or foreign file") != NULL);
 	/* something else stands where the entry should: passed over, and left alone */
 	CHECK("", !unlink(path) && !mkdir(path, 0700));
 	snprintf(other, sizeof other, "%s/keep", path);
