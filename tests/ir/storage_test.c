@@ -199,6 +199,15 @@ static void calls(void)
 	CHECK("R162", !ir_mark_modified(&t.b, a, 2, 0) && diag_is(&t, E0432));
 	CHECK("R167 R143", !ir_check_ambiguity(t.ir));
 	bench_close(&t);
+	bench_open(&t);
+	Tensor *c = ir_constant(&t.b, host_new(&t.mem, DT_F32, (Shape){ 1, { 4 } }), "c");
+	ir_call(&t.b, OP_call, accumulate(&t, 0), NULL, (Tensor *[]){ c, c }, 2, NULL);
+	CHECK("R148 R160", ir_check_ambiguity(t.ir));
+	ir_call(&t.b, OP_call, accumulate(&t, 1), NULL, (Tensor *[]){ c, c }, 2, NULL);
+	CHECK("R148", !ir_check_ambiguity(t.ir) && t.ds.at.at[0]->code == E0404);
+	Tensor *part = slice_(&t, &t.b, c, 0, 2);
+	CHECK("R148", op1_(&t.b, OP_relu, part)->poison && diag_is(&t, E0322));
+	bench_close(&t);
 }
 
 static void nested_refs(void)
