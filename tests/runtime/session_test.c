@@ -89,7 +89,7 @@ static void test_moves(void)
 	CHECK("R285", rt_session_transfers(s, 0) == 2);
 	CHECK("R134", !run(s, x, 8, y, 8, &e) && y[0] == 110);
 	CHECK("R133 R283", !rt_session_synced(s) && rt_session_transfers(s, 1) == 0);
-	CHECK("R134 R284", first(s) == 110 && rt_session_transfers(s, 1) == 1 && rt_session_synced(s));
+	CHECK("R133 R134 R284", first(s) == 110 && rt_session_transfers(s, 1) == 1 && rt_session_synced(s));
 	CHECK("R287", first(s) == 110 && first(s) == 110 && rt_session_transfers(s, 1) == 1);
 	CHECK("R286 R282", !rt_session_weights_to_host(s, &e) && rt_session_transfers(s, 1) == 2);
 	CHECK("R310", !run(s, x, 8, NULL, 0, &e) && !run(s, x, 8, NULL, 0, &e) && first(s) == 130 && rt_session_runs(s) == 3);
