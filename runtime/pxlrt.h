@@ -186,6 +186,8 @@ struct pxlrt {
 	int (*divcheck)(struct pxlrt_lane *ln, int dtype, const void *b, long n, int site);
 	/* integer pow: fault when any of n exponents is negative */
 	int (*powcheck)(struct pxlrt_lane *ln, int dtype, const void *e, long n, int site);
+	/* the factor of a scale, 2^s: fault unless -32 <= s < 32 */
+	int (*pow2)(struct pxlrt_lane *ln, const int *s, float *y);
 	/* record a run-time fault; returns its status. site indexes the program's table of source places */
 	int (*fault)(struct pxlrt_lane *ln, int site, const char *what);
 	void (*at)(struct pxlrt_lane *ln, int site);          /* faults of the next calls happen at this place */

@@ -160,7 +160,7 @@ static void note_dtype(OpCall *c, Value v)
 /* operands whose dtype says nothing about the others' */
 static int stands_apart(const char *param)
 {
-	static const char *const names[] = { "condition", "indices", "labels", "label", "batch_index", "seed", "seed_tensor", "offset" };
+	static const char *const names[] = { "condition", "indices", "labels", "label", "batch_index", "log2_scale", "seed", "seed_tensor", "offset" };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(param, names[i])) return 1;
 	return 0;

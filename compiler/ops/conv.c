@@ -302,9 +302,32 @@ OPDEF(conv_parts, .type = "ConvWeightsParts", .family = "window", .params = PARA
 
 /* --- conv ---------------------------------------------------------------------------------------------------------------------------- */
 
+static int need_float8(Infer *in, int i)
+{
+	DType t = infer_in(in, i).dtype;
+	if (dtype_is_f8(t)) return 1;
+	Diag *d = infer_error(in, E0304, "`%s` computes with float8 tensors", in->def->name);
+	diag_label(in->b->ir->ds, d, "`%s` is of %s", in->def->params[i].name, dtype_info[t].name);
+	return 0;
+}
+
+/* float8 of either format, and a scale that is known when the program runs */
+static int scaled_operands(Infer *in)
+{
+	Spec s = infer_in(in, 2);
+	if (!need_float8(in, 0) || !need_float8(in, 1)) return 0;
+	if (s.dtype == DT_I32 && s.shape.rank == 0) return 1;
+	Diag *d = infer_error(in, s.dtype == DT_I32 ? E0312 : E0304, "`log2_scale` of `%s` must be i32[]", in->def->name);
+	diag_label(in->b->ir->ds, d, "got %s", spec_str(in->b->ir->mem, s.dtype, s.shape));
+	return 0;
+}
+
+static int is_scaled(const OpDef *d) { return op_param(d, "log2_scale") >= 0; }
+
 static int same_dtype(Infer *in)
 {
 	DType a = infer_in(in, 0).dtype, b = infer_in(in, 1).dtype;
+	if (is_scaled(in->def)) return scaled_operands(in);
 	if (!infer_need_float(in, 0) || !infer_need_float(in, 1)) return 0;
 	if (a == b) return 1;
 	Diag *d = infer_error(in, E0303, "operands of `%s` have different element types", in->def->name);
@@ -371,13 +394,17 @@ static int conv_channels(Infer *in, int64_t groups)
 	return 1;
 }
 
+static Spec conv_spec(const Infer *in)
+{
+	return (Spec){ .dtype = is_scaled(in->def) ? DT_F16 : infer_in(in, 0).dtype, .shape = infer_in(in, 0).shape };
+}
+
 static int infer_conv(Infer *in)
 {
 	Windows w = { 0 };
 	int64_t groups;
 	if (!open_conv(in, &w, &groups) || !conv_channels(in, groups)) return 0;
-	in->out[0] = infer_in(in, 0);
-	in->out[0].has_meta = 0;
+	in->out[0] = conv_spec(in);
 	in->out[0].shape.dim[1] = infer_in(in, 1).shape.dim[0];
 	for (int i = 0; i < w.n; i++) w.x[i] = infer_in(in, 0).shape.dim[i + 2];
 	if (!window_sizes(in, &w, "pad_type", 0)) return 0;
@@ -494,8 +521,7 @@ static int infer_conv_transpose(Infer *in)
 	int64_t c = infer_in(in, 0).shape.dim[1], rows = infer_in(in, 1).shape.dim[0], m = infer_in(in, 1).shape.dim[1];
 	if (c != rows) return channels(in, "there are %" PRId64 ", the weight takes %" PRId64 ": its first axis counts the operand's channels", c, rows);
 	if (c % groups) return channels(in, "%" PRId64 " channels cannot be cut into %" PRId64 " groups", c, groups);
-	in->out[0] = infer_in(in, 0);
-	in->out[0].has_meta = 0;
+	in->out[0] = conv_spec(in);
 	if (__builtin_mul_overflow(m, groups, &in->out[0].shape.dim[1])) return infer_error(in, E0319, "the result of `%s` has too many channels", in->def->name), 0;
 	for (int i = 0; i < w.n; i++) w.y[i] = infer_in(in, 0).shape.dim[i + 2];
 	int64_t extra[MAX_SPACE];
@@ -528,3 +554,29 @@ OPDEF(conv_transpose, .type = "ConvTranspose", .family = "window", .params = PAR
 	       "than the stride and adds at the end. With `output_shape` (spatial sizes, or the whole shape) padding is found instead: half at each end, an odd "
 	       "place at the begin for \"same_upper\" and at the end otherwise. `dilation` must be 1.",
 	.formula = "y[n,m,o] = sum over i s + k - begin = o of t[n,c,i] weight[c,m,k]");
+
+/* --- float8 -------------------------------------------------------------------------------------------------------------------------------- */
+
+/* values as f32, which holds sums and the scaled result; then rounded once */
+static int lower_scaled(Build *b, Op *op, Tensor **out)
+{
+	Tensor *x = b_op1(b, OP_float8_values, op->in.at[0]), *w = b_op1(b, OP_float8_values, op->in.at[1]);
+	OpCode code = op->code == OP_conv_pow2scaled ? OP_conv_forward : OP_conv_data;
+	Tensor *y = map_with(b, code, op, x, w, op->out.at[0]->spec.shape.dim + 2);
+	out[0] = b_cast(b, b_op2(b, OP_mul, y, b_op1(b, OP_power_of_2, op->in.at[2])), DT_F16);
+	return 1;
+}
+
+#define SCALED_RULES " on float8 operands, whose formats may differ: sums are in f32, scaled by 2^log2_scale and rounded to f16. `log2_scale` is an i32 scalar from -32 to 31, " \
+	"checked when the program runs. No gradient passes."
+
+OPDEF(conv_pow2scaled, .type = "ConvPow2Scaled", .family = "window",
+	.params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, { "log2_scale", P_TENSOR }, CONV_PARAMS, CONV_HINTS),
+	.traits = PURE | GRAD_ERROR, .infer = infer_conv, .lower = lower_scaled, .flops = 2, .sample = { -1, 1 },
+	.doc = "`conv`" SCALED_RULES, .formula = "y = conv(t, weight) 2^log2_scale");
+
+OPDEF(conv_transpose_pow2scaled, .type = "ConvTransposePow2Scaled", .family = "window",
+	.params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, { "log2_scale", P_TENSOR }, CONV_PARAMS, { "output_padding", P_INTS, OPTIONAL },
+		{ "output_shape", P_INTS, OPTIONAL }, CONV_HINTS),
+	.traits = PURE | GRAD_ERROR, .infer = infer_conv_transpose, .lower = lower_scaled, .flops = 2, .sample = { -1, 1 },
+	.doc = "`conv_transpose`" SCALED_RULES, .formula = "y = conv_transpose(t, weight) 2^log2_scale");

@@ -152,6 +152,7 @@ static int moves_bytes(const OpDef *d)       /* float8 can be moved, not compute
 {
 	switch (d->id) {
 	case OP_cast: case OP_identity: case OP_detach: case OP_print_tensor: case OP_gather: case OP_tied_gather: return 1;
+	case OP_conv_pow2scaled: case OP_conv_transpose_pow2scaled: return 1;       /* made for it */
 	default: return (d->traits & (CALLS | EFFECT | INTERNAL)) || !strcmp(d->family, "shape");
 	}
 }

@@ -107,6 +107,7 @@ int k_random_uniform(struct pxlrt_lane *, int, const unsigned *, double, double,
 int k_dropout_mask(struct pxlrt_lane *, int, const unsigned *, double, void *, long);
 void k_split_seed(const unsigned *, unsigned, unsigned *);
 int k_divcheck(struct pxlrt_lane *, int, const void *, long, int);
+int k_pow2(struct pxlrt_lane *, const int *, float *);
 int k_powcheck(struct pxlrt_lane *, int, const void *, long, int);
 void *k_memcpy(void *, const void *, unsigned long);
 void *k_memset(void *, int, unsigned long);

@@ -1,5 +1,6 @@
 /* table.c — picks the table for this machine's instruction set, and the entries too small for a file. */
 #include "runtime/kernels/kernels.h"
+#include "runtime/kernels/vmath.h"
 
 #include <string.h>
 
@@ -30,5 +31,12 @@ int k_powcheck(struct pxlrt_lane *ln, int dtype, const void *e, long n, int site
 	for (long i = 0; i < n; i++)
 		if (rt_get_int((DType)dtype, e, (size_t)i) < 0)
 			return table_of(rt_lane(ln))->fault(ln, site, "integer power with a negative exponent");
+	return 0;
+}
+
+int k_pow2(struct pxlrt_lane *ln, const int *s, float *y)
+{
+	if (*s < -32 || *s >= 32) return lane_fault(rt_lane(ln), "log2_scale is %d, not from -32 to 31", *s);
+	*y = f32_bits((uint32_t)(127 + *s) << 23);
 	return 0;
 }

@@ -343,7 +343,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.split_seed = k_split_seed, \
 		.host_load = lane_host_load, .host_store = lane_host_store, .remote_load = lane_remote_load, .remote_store = lane_remote_store, \
 		.exchange = lane_exchange, .code_load = lane_code_load, .print = lane_print, \
-		.divcheck = k_divcheck, .powcheck = k_powcheck, .fault = lane_fault_at, .at = lane_at, \
+		.divcheck = k_divcheck, .powcheck = k_powcheck, .pow2 = k_pow2, .fault = lane_fault_at, .at = lane_at, \
 		.memcpy = k_memcpy, .memset = k_memset, \
 	}, \
 	.isa = { \

@@ -452,7 +452,7 @@ static const Case cases[] = {
 	UNARY("copy", f_same), { "R119", "ipu_copy", "f32[5, 7]", "destination = 1", .f1 = f_same }, { "", "io_tile_copy", "f16[5]", "", .f1 = f_same }, { "", "abs", "i8[9]", "", .f1 = fabs }, { "", "clip", "f32[40]", "min = -1, max = 0.5", .f1 = f_clip }, { "", "increment_mod", "i32[9]", "increment = 2, modulus = 3", .f1 = f_incmod },
 	{ "", "increment_mod", "f64[9]", "increment = 2, modulus = 3", .f1 = f_incmod },
 	{ "R140", "exp_", "f32[4]", "", .f1 = exp }, { "R140", "gelu_", "f64[4]", "", .f1 = f_gelu }, { "R140", "relu_", "f32[200]", "", .f1 = f_relu }, { "R139", "detach_", "f32[3]", "", .f1 = f_same },
-	{ "", "cast", "f32[40]", "data_type = f64", .f1 = f_same }, { "", "cast", "f32[9]", "data_type = i32", .f1 = f_trunc, .lo = -4, .hi = 4 }, { "", "cast", "i32[9]", "data_type = f16", .f1 = f_same },
+	{ "", "float8_values", "f8_143[40]", "", .f1 = f_same, .tol = 0.1 }, { "", "power_of_2", "i32[]", "", .f1 = exp2, .top = 30 }, { "", "cast", "f32[40]", "data_type = f64", .f1 = f_same }, { "", "cast", "f32[9]", "data_type = i32", .f1 = f_trunc, .lo = -4, .hi = 4 }, { "", "cast", "i32[9]", "data_type = f16", .f1 = f_same },
 	BINARY("add", f_add), BINARY("sub", f_sub), BINARY("mul", f_mul), BINARY("div", f_div), BINARY("fmod", fmod), BINARY("pow", pow), { "", "add", "i64[5] i64[5]", "", .f2 = f_add },
 	{ "", "pow", "i32[6] i32[6]", "", .f2 = pow, .top = 4 },
 	{ "R140", "add_", "f32[3, 5] f32[5]", "", .f2 = f_add }, { "", "maximum", "f32[3, 1] f32[4] f32[]", "", .ref = r_maximum }, { "", "sum_n", "f64[7] f64[7] f64[7]", "", .ref = r_sum_n },

@@ -56,6 +56,9 @@ static void meet(const Case *c, Shape xs, Shape ys, Shape ws, const double *x, c
 }
 static void r_conv(const Case *c, const Prog *p, double *y) { meet(c, p->in[0].shape, p->out[0].shape, p->in[1].shape, p->in[0].v, 0, p->in[1].v, y, FORWARD); }
 static void r_data(const Case *c, const Prog *p, double *x) { meet(c, p->out[0].shape, p->in[0].shape, p->in[1].shape, 0, p->in[0].v, p->in[1].v, x, DATA); }
+static void scaled(const Prog *p, double *y) { for (int i = 0; i < p->out[0].n; i++) y[i] *= exp2(p->in[2].v[0]); }
+static void r_conv8(const Case *c, const Prog *p, double *y) { r_conv(c, p, y), scaled(p, y); }
+static void r_data8(const Case *c, const Prog *p, double *y) { r_data(c, p, y), scaled(p, y); }
 static void r_weight(const Case *c, const Prog *p, double *w) { meet(c, p->in[0].shape, p->in[1].shape, p->out[0].shape, p->in[0].v, p->in[1].v, 0, w, WEIGHT); }
 
 /* --- pooling --------------------------------------------------------------------------------------------------------------- */
@@ -193,6 +196,20 @@ static void r_roi(const Case *c, const Prog *p, double *y)
 	}
 }
 
+static void fault(const char *op, const char *operands, const char *attrs, const double *in, const char *word)
+{
+	Prog p;
+	prog_open(&p);
+	prog_op(&p, op, operands, attrs);
+	int ok = prog_compile(&p, 2);
+	for (int i = 0; ok && i < p.nin; i++)
+		for (int k = 0; k < p.in[i].n; k++) p.in[i].v[k] = *in++;
+	int ran = ok && prog_run(&p);
+	if (!ok || ran || !strstr(p.err.text, word)) printf("%s(%s): %s\n", op, operands, p.err.text);
+	CHECK("", ok && !ran && strstr(p.err.text, word));
+	prog_close(&p);
+}
+
 /* --- the cases -------------------------------------------------------------------------------------------------------------------- */
 
 #define S(...) .stride = { __VA_ARGS__ }
@@ -235,6 +252,8 @@ static const Case cases[] = {
 	{ "conv_weight", "f32[9, 3, 20, 20] f32[9, 5, 18, 18]", "size = [3, 3], stride = [1, 1], begin = [0, 0], dilation = [1, 1], groups = 1", "f32[5, 3, 3, 3]", r_weight },
 	{ "conv", "f32[2, 16, 20, 20] f32[32, 16, 3, 3]", "padding = 1", "f32[2, 32, 20, 20]", r_conv, { B(1, 1) } },
 	{ "conv_transpose", "f32[2, 32, 20, 20] f32[32, 16, 3, 3]", "padding = 1", "f32[2, 16, 20, 20]", r_data, { B(1, 1) } },
+	{ "conv_pow2scaled", "f8_143[2, 10, 5, 5] f8_143[20, 10, 3, 3] i32[]", "", "f16[2, 20, 3, 3]", r_conv8 }, { "conv_pow2scaled", "f8_152[1, 2, 6] f8_143[4, 1, 3] i32[]", "groups = 2, padding = 1", "f16[1, 4, 6]", r_conv8, { B(1), G(2) } },
+	{ "conv_transpose_pow2scaled", "f8_143[1, 3, 4, 4] f8_152[3, 2, 3, 3] i32[]", "stride = 2, padding = [1, 0, 0, 1]", "f16[1, 2, 8, 8]", r_data8, { S(2, 2), B(1, 0) } },
 	/* pooling */
 	{ "average_pool", "f32[2, 3, 5, 6]", "kernel_size = [2, 3]", "f32[2, 3, 4, 4]", r_average, { D(2, 3) } }, { "max_pool", "f32[2, 3, 5, 6]", "kernel_size = [2, 3]", "f32[2, 3, 4, 4]", r_max, { D(2, 3) } },
 	{ "average_pool", "f64[2, 3, 7, 6]", "kernel_size = 3, stride = 2, padding = [1, 2, 1, 0]", "f64[2, 3, 4, 3]", r_average, { D(3, 3), S(2, 2), B(1, 2) } },
@@ -359,8 +378,19 @@ static void corners(void)
 	      N(4, 4, 4, 4, -1e30, -1e30, 1e30, 1e30, 1e9, 1e9, 2e9, 2e9, 0, 0), N(0, 0), 0);
 }
 
+static void faults(void)
+{
+	static const char regions[] = "f32[1, 1, 2, 2] f32[1, 4] i32[1]", attrs[] = "output_size = [1, 1], spatial_scale = 1, sampling_ratio = 1";
+	fault("conv_pow2scaled", "f8_143[1, 1, 1] f8_143[1, 1, 1] i32[]", "", N(1, 1, 32), "log2_scale is 32");
+	fault("conv_pow2scaled", "f8_143[1, 1, 1] f8_143[1, 1, 1] i32[]", "", N(1, 1, -33), "log2_scale is -33");
+	fault("roi_align", regions, attrs, N(1, 2, 3, 4, 0, 0, 1, 1, 1), "batch index 1 of region 0");
+	fault("roi_align", regions, attrs, N(1, 2, 3, 4, 0, 0, 1, 1, -1), "batch index -1 of region 0");
+	fault("roi_align", regions, attrs, N(1, 2, 3, 4, 0, NAN, 1, 1, 0), "not finite");
+}
+
 int main(void)
 {
+	faults();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		CHECK("", run(&cases[i], 0));
 		CHECK("", run(&cases[i], 2));
