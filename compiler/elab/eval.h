@@ -46,6 +46,7 @@ struct Elab {
 	size_t used_at_start;                /* arena bytes when this run began: see limits.c */
 	int depth, calls, loops;
 	int stop;
+	int exchanges;                       /* merge_exchange and io_tile_exchange blocks that are open */
 	Map draws;                           /* interned name → how many initial values were drawn for it, + 1 */
 	uint32_t arrays;                     /* random host arrays made so far: their stream names */
 	int built;                           /* programs so far: their numbers */

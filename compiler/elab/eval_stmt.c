@@ -200,16 +200,18 @@ int context_open(Elab *e, Contexts *cs, const Context *c, Span at)
 	Opened o = { c, e->b, e->b.ir ? e->b.ir->next_op : 0, at };
 	if (is_exchange(c) && !building(e, at, "an exchange is made")) return 0;
 	vec_push(e->mem, &cs->open, o);
+	e->exchanges += is_exchange(c);
 	e->b.at = at;
 	enter_context(e, c);
 	return 1;
 }
 
-/* exchanges are made at their end, of what was built inside */
-static void end_exchange(const Opened *o)
+/* Exchanges are made at their end, of what was built inside; in another one that is merged as well, at the end of that. */
+static void end_exchange(Elab *e, const Opened *o)
 {
 	Build b = o->before;
 	b.at = o->at;
+	if (e->exchanges && o->c->kind == CTX_MERGE) return;
 	merge_exchange(&b, b.g, o->first_op);
 	if (o->c->kind == CTX_IO_EXCHANGE && o->c->n) check_one_exchange(&b, b.g, o->first_op);
 }
@@ -217,8 +219,11 @@ static void end_exchange(const Opened *o)
 /* Outside every in_sequence block the order starts anew (R201). */
 void contexts_end(Elab *e, const Contexts *cs)
 {
-	for (int i = cs->open.n - 1; i >= 0 && e->ds->errors == cs->errors; i--)
-		if (is_exchange(cs->open.at[i].c)) end_exchange(&cs->open.at[i]);
+	for (int i = cs->open.n - 1; i >= 0; i--) {
+		if (!is_exchange(cs->open.at[i].c)) continue;
+		e->exchanges--;
+		if (e->ds->errors == cs->errors) end_exchange(e, &cs->open.at[i]);
+	}
 	e->b = cs->was;
 	if (e->b.seq == SEQ_NONE && e->b.ir) ir_end_sequence(e->b.ir);
 }

@@ -353,6 +353,7 @@ Value call_op(Elab *e, const OpDef *def, int inplace, Args *args)
 	e->b.at = args->at;
 	if (def->buffer && !own_operand(e, &c)) return v_error();
 	Op *op = (inplace ? ir_op_inplace : ir_op)(&e->b, (int)def->id, c.in.at, c.in.n, c.attr, c.name);
+	if (op_transfers(op)) order_after_exchanges(op);
 	if (def->nout == -2) {
 		Value v = op_results(e, op, op->out.n);
 		return v.kind == V_TENSOR ? v_tensors(e->mem, op->out.at, 1) : v;

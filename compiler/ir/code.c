@@ -28,7 +28,22 @@ typedef struct CodeWalk {
 
 static char *new_set(const CodeWalk *w) { return NEWN(w->mem, char, w->n + 1); }
 
-static const Graph *loaded_by(const Op *op) { return op->code == OP_remote_code_load ? op->attr[0].p : NULL; }
+static int loads(const Op *op, int graph)
+{
+	for (int i = 0; i < op_transfers(op); i++) {
+		Transfer t = op_transfer(op, i);
+		if (t.kind == MOVE_CODE_LOAD && t.code == graph) return 1;
+	}
+	return 0;
+}
+
+static void set_loaded(const Op *op, char *set, char to)
+{
+	for (int i = 0; i < op_transfers(op); i++) {
+		Transfer t = op_transfer(op, i);
+		if (t.kind == MOVE_CODE_LOAD) set[t.code] = to;
+	}
+}
 
 static int runs_body(const Op *op) { return op->code != OP_repeat || op_attr(op, "repeat_count")->i > 0; }
 
@@ -45,8 +60,7 @@ static void wanted_by_call(CodeWalk *w, const Graph *callee, const Sets *body, c
 /* live after op → live before it */
 static void step_back(CodeWalk *w, Op *op, char *live)
 {
-	const Graph *loaded = loaded_by(op);
-	if (loaded) live[loaded->index] = 0;
+	set_loaded(op, live, 0);
 	if (!op->callee[0] || !runs_body(op)) return;
 	char *other = new_set(w), *after = new_set(w);
 	memcpy(after, live, (size_t)w->n);
@@ -63,8 +77,7 @@ static void step_back(CodeWalk *w, Op *op, char *live)
 
 static void mark_leaves(CodeWalk *w, Op *op, char *leaves)
 {
-	const Graph *loaded = loaded_by(op);
-	if (loaded) leaves[loaded->index] = 1;
+	set_loaded(op, leaves, 1);
 	if (!op->callee[0] || !runs_body(op)) return;
 	const Sets *a = body_of(w, op->callee[0]), *b = op->callee[1] ? body_of(w, op->callee[1]) : a;
 	for (int i = 0; i < w->n; i++) leaves[i] |= a->leaves[i] && b->leaves[i];
@@ -72,8 +85,7 @@ static void mark_leaves(CodeWalk *w, Op *op, char *leaves)
 
 static void mark_below(CodeWalk *w, const Graph *g, const Op *op)
 {
-	const Graph *loaded = loaded_by(op);
-	if (loaded) w->loads[g->index * w->n + loaded->index] = 1;
+	set_loaded(op, w->loads + g->index * w->n, 1);
 	for (int k = 0; k < 2 && op->callee[k] && runs_body(op); k++) {
 		const Graph *c = op->callee[k];
 		w->uses[g->index * w->n + c->index] = 1;
@@ -102,8 +114,7 @@ static Sets *body_of(CodeWalk *w, Graph *g)
 
 static int touches(const CodeWalk *w, const Op *op, int g, int load)
 {
-	const Graph *loaded = loaded_by(op);
-	if (load && loaded && loaded->index == g) return 1;
+	if (load && loads(op, g)) return 1;
 	for (int k = 0; k < 2 && op->callee[k] && runs_body(op); k++) {
 		int c = op->callee[k]->index;
 		if (load ? w->loads[c * w->n + g] : c == g || w->uses[c * w->n + g]) return 1;

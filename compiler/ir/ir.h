@@ -189,6 +189,7 @@ struct Ir {
 	int frozen;                  /* owned by a session: nothing may be added (R7) */
 	Map ids;                     /* interned graph id → Graph */
 	VEC(Graph *) sequenced;      /* graphs whose seq lists are not empty */
+	int merged;                  /* there are exchanges: transfers made now may have to come after them */
 	int placed;                  /* some op is off IPU 0 or on io tiles: places are worth comparing */
 	int epoch, stamp;            /* walks so far; changes so far */
 	int moved;                   /* changes so far to where existing tensors lie: other operands, views made or unmade */
@@ -261,6 +262,7 @@ void    ir_remove_ops(Graph *g, const char *dead);                      /* all o
 void    ir_remove_output(Graph *g, int i);                              /* and the result at every call site, unused there */
 /* op, made beside old, gives old's results (its own must be unused), and what ran after old runs after it; old is gone */
 void    ir_take_place(Op *op, Op *old);
+void    ir_run_after(Op *later, Op *first);                              /* a constraint, unless it is there or they are one */
 void    ir_sort_ops(Graph *g);                                          /* by data edges and constraints, else as they stand */
 /* one op in the place of several of a graph, none of which waits for another: operands and results are theirs in order,
  * tensors keep their names; ops stay sorted by dependence, hooks are called */

@@ -213,6 +213,13 @@ void ir_remove_op(Op *op)
 
 /* --- one op for others ------------------------------------------------------------------------------------------ */
 
+void ir_run_after(Op *later, Op *first)
+{
+	for (int i = 0; i < later->after.n; i++)
+		if (later->after.at[i] == first) return;
+	if (later != first) vec_push(later->graph->ir->mem, &later->after, first);
+}
+
 /* marked: places of old in g->ops; each constraint on one of them becomes one on op */
 static void hand_over_order(Graph *g, const char *old, Op *op)
 {
@@ -224,7 +231,7 @@ static void hand_over_order(Graph *g, const char *old, Op *op)
 			else later->after.at[kept++] = later->after.at[k];
 		}
 		later->after.n = kept;
-		if (moved && later != op) vec_push(g->ir->mem, &later->after, op);
+		if (moved) ir_run_after(later, op);
 	}
 }
 
@@ -248,7 +255,7 @@ static void adopt_result(Op *op, Tensor *t)
 static void adopt_after(Op *op, const Op *from, const char *old)
 {
 	for (int k = 0; k < from->after.n; k++)
-		if (!old[from->after.at[k]->mark]) vec_push(op->graph->ir->mem, &op->after, from->after.at[k]);
+		if (!old[from->after.at[k]->mark]) ir_run_after(op, from->after.at[k]);
 }
 
 static void remove_marked(Graph *g, const char *old)

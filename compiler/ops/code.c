@@ -31,9 +31,15 @@ static int infer_code_load(Infer *in)
 	return 0;
 }
 
+/* only where no pass has numbered the segments */
+static void emit_code_load(Emit *e, const Op *op)
+{
+	emit_rt(e, op, "code_load(ln, %d)", op_transfer(op, 0).code);
+}
+
 OPDEF(remote_code_load, .type = "RemoteCodeLoad", .family = "control",
 	.params = PARAMS({ "graph", P_GRAPH }, { "destination", P_STR, OPTIONAL, STR_DEFAULT("executable") }), .nout = -1,
-	.traits = EFFECT | NO_GRAD, .infer = infer_code_load,
+	.traits = EFFECT | NO_GRAD, .infer = infer_code_load, .emit = emit_code_load,
 	.doc = "Copies the code of a graph into the device's memory. It changes no value; `pxlc emit code` shows when which code has to be there. Order it before the call with "
 	       "`in_sequence`.",
 	.formula = "code of graph := remote memory");

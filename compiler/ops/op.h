@@ -112,13 +112,14 @@ const AttrVal *op_attr(const Op *op, const char *name);     /* never NULL: a wro
 int   op_param_at(const OpDef *d, int position);            /* index of the parameter that .pxl takes there; -1 past the last */
 
 /* What an op moves between the device and the rest of the world; a merged exchange moves several things (transfer.c). */
-typedef enum TransferKind { MOVE_HOST_LOAD, MOVE_HOST_STORE, MOVE_REMOTE_LOAD, MOVE_REMOTE_STORE, MOVE_KINDS } TransferKind;
+typedef enum TransferKind { MOVE_HOST_LOAD, MOVE_HOST_STORE, MOVE_REMOTE_LOAD, MOVE_REMOTE_STORE, MOVE_CODE_LOAD, MOVE_KINDS } TransferKind;
 typedef struct Transfer {
 	TransferKind kind;
 	Stream *stream;              /* of host transfers */
 	RemoteBuffer *buffer;        /* of remote ones */
 	Tensor *t;                   /* what is stored, or loaded over (NULL: a result of its own) */
 	Tensor *offset, *out;
+	int code;                    /* of code loads: the graph's index, or in the lowered copy the number of its segment */
 	int writes;                  /* t is overwritten, and out an alias of it */
 	int in_at, out_at;           /* first operand and result */
 	Span at;
@@ -127,6 +128,7 @@ int      op_transfers(const Op *op);                        /* how many */
 Transfer op_transfer(const Op *op, int i);
 int      op_hands_out(const Op *op, int out);               /* result `out` lies in a stream's entry */
 AttrVal  transfer_parts(Arena *a, Op *const *ops, int n);   /* the attribute of the exchange that ops become */
+void     exchange_set_code(Op *op, int part, int segment);
 int      constant_offset(const Tensor *t, int64_t *x);      /* known now; 0: it is not */
 const char *remote_name(Arena *a, const RemoteBuffer *b, const Tensor *offset);     /* default name of a load: "buffer_1_0" */
 

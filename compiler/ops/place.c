@@ -1,9 +1,15 @@
 /* place.c — copies from one place of the device to another: between IPUs, and between the compute and the I/O tiles.
  *
- * A gradient goes the way back.  On the CPU a place is but a label: the first pass forgets it, and makes these ops identities. */
+ * A gradient goes the way back.  On the CPU a place is but a label: a pass (forget.c) makes these ops identities. */
 #include "compiler/ops/grad.h"
 
 #include <inttypes.h>
+
+static int lower_to_copy(Build *b, Op *op, Tensor **out)
+{
+	out[0] = b_op1(b, OP_copy, op->in.at[0]);
+	return 1;
+}
 
 /* --- between IPUs ------------------------------------------------------------------------------------------------ */
 
@@ -57,7 +63,7 @@ static void grad_ipu_copy(Grad *gr, Op *op)
 
 OPDEF(ipu_copy, .type = "IpuCopy", .family = "place", .alias = "copy_to_ipu", .out_name = "%s_c%d",
 	.params = PARAMS({ "t", P_TENSOR }, { "destination", P_INT }, { "source", P_INT, OPTIONAL }), .traits = PURE,
-	.infer = infer_ipu_copy, .grad = grad_ipu_copy, .sample = { -2, 2 },
+	.infer = infer_ipu_copy, .grad = grad_ipu_copy, .lower = lower_to_copy, .sample = { -2, 2 },
 	.doc = "The same values on another IPU. `source` is where the tensor is; it may be left out when an op made the tensor, and must not contradict it.",
 	.formula = "y = t on IPU destination, dt = g on IPU source");
 
@@ -83,7 +89,7 @@ static void grad_io_tile_copy(Grad *gr, Op *op)
 
 OPDEF(io_tile_copy, .type = "IoTileCopy", .family = "place", .out_name = "%s_iotilecopy",
 	.params = PARAMS({ "t", P_TENSOR }, { "tile_set", P_STR, OPTIONAL }), .traits = PURE,
-	.infer = infer_io_tile_copy, .grad = grad_io_tile_copy, .sample = { -2, 2 },
+	.infer = infer_io_tile_copy, .grad = grad_io_tile_copy, .lower = lower_to_copy, .sample = { -2, 2 },
 	.doc = "The same values on the other tile set of the IPU: from the compute tiles to the I/O tiles or back. A tensor whose tile set nothing decides counts as on the compute "
 	       "tiles; `tile_set = \"io\"` or `\"compute\"` says where it goes.",
 	.formula = "y = t on the other tiles, dt = g on the tiles of t");

@@ -32,7 +32,7 @@ int   constant_value(const Tensor *t, double *x);
 int   same_layout(const Layout *a, Shape as, const Layout *b, Shape bs);      /* the same elements in the same order */
 Build build_at(const Op *op);                            /* builds in op's graph, in op's context */
 void  set_viewing(Op *op, int viewing);                  /* the variant `name_` of a viewing op, or the plain one */
-void  run_after(Op *later, Op *first);                   /* adds a constraint unless it is there */
+static inline void run_after(Op *later, Op *first) { ir_run_after(later, first); }
 Tensor *insert_copy(const Op *site, Tensor *t);          /* a contiguous copy of t, made in site's context */
 
 /* Which tensors' storage something writes: by tensor index of the root.  Good until the IR changes. */

@@ -97,14 +97,6 @@ void set_viewing(Op *op, int viewing)
 	op->graph->ir->moved++;
 }
 
-void run_after(Op *later, Op *first)
-{
-	if (later == first) return;
-	for (int i = 0; i < later->after.n; i++)
-		if (later->after.at[i] == first) return;
-	vec_push(later->graph->ir->mem, &later->after, first);
-}
-
 /* The copy reads in site's stead, so it keeps site's place in the order of accesses. */
 Tensor *insert_copy(const Op *site, Tensor *t)
 {

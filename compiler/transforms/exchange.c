@@ -2,7 +2,8 @@
  *
  * Transfers are taken in the order in which they were made.  One joins the exchange being collected unless a path leads to it from there:
  * then one of them waits for another, and they cannot be one op.  In that case the exchange is closed and the transfer opens the next, so the
- * transfers of one stream keep their order.  Ops stay sorted by dependence all the time, so one walk forwards tells what can be reached. */
+ * transfers of one stream keep their order; with other ops on a stream an exchange is ordered as its parts were made, since the scheduler sees a
+ * larger op now.  Ops stay sorted by dependence all the time, so one walk forwards tells what can be reached. */
 #include "compiler/transforms/transforms.h"
 
 #include "compiler/ops/op.h"
@@ -11,6 +12,7 @@ typedef struct Merge {
 	Build *at;
 	Graph *g;
 	VEC(Op *) part;              /* of the exchange being collected */
+	VEC(Op *) made;              /* exchanges so far: their parts stand before those of the next */
 } Merge;
 
 /* --- can it join ----------------------------------------------------------------------------------------------- */
@@ -82,6 +84,43 @@ static void warn_same_entries(const Merge *m)
 		for (int k = 0; k < all.n; k++) warn_same_entry(m, &all.at[i], &all.at[k]);
 }
 
+static int share_stream(const Op *a, const Op *b)
+{
+	for (int i = 0; i < op_transfers(a); i++)
+		for (int k = 0; k < op_transfers(b); k++) {
+			const Stream *s = op_transfer(a, i).stream;
+			if (s && s == op_transfer(b, k).stream) return 1;
+		}
+	return 0;
+}
+
+static int is_made(const Merge *m, const Op *op)
+{
+	for (int i = 0; i < m->made.n; i++)
+		if (m->made.at[i] == op) return 1;
+	return 0;
+}
+
+/* first: number of the first of its parts */
+static void keep_stream_order(const Merge *m, Op *exchange, int first)
+{
+	Graph *g = m->g;
+	for (int i = 0; i < g->ops.n; i++) {
+		Op *op = g->ops.at[i];
+		if (op == exchange || !share_stream(op, exchange)) continue;
+		if (op->id < first || is_made(m, op)) ir_run_after(exchange, op);
+		else ir_run_after(op, exchange);
+	}
+	ir_sort_ops(g);
+}
+
+void order_after_exchanges(Op *op)
+{
+	Graph *g = op->graph;
+	for (int i = 0; g->ir->merged && i < g->ops.n; i++)
+		if (g->ops.at[i] != op && g->ops.at[i]->code == OP_multi_exchange && share_stream(op, g->ops.at[i])) ir_run_after(op, g->ops.at[i]);
+}
+
 static void close_exchange(Merge *m)
 {
 	Build b = *m->at;
@@ -96,8 +135,12 @@ static void close_exchange(Merge *m)
 		b.ipu = first->ipu;
 		b.tiles = first->tiles;
 		b.exec = first->exec;
+		int number = first->id;
 		warn_same_entries(m);
-		ir_join_ops(&b, OP_multi_exchange, m->part.at, n, parts);
+		Op *op = ir_join_ops(&b, OP_multi_exchange, m->part.at, n, parts);
+		keep_stream_order(m, op, number);
+		vec_push(m->g->ir->mem, &m->made, op);
+		m->g->ir->merged = 1;
 	}
 	m->part.n = 0;
 }

@@ -80,7 +80,7 @@ static void replace(Build *at, Op *sum)
 	AttrVal *v = b_attrs(&b, OP_init, "shape", attr_ints(mem, y->spec.shape.dim, y->spec.shape.rank), "dtype", attr_int(y->spec.dtype), NULL);
 	Op *op = ir_op(&b, OP_init, NULL, 0, v, arena_printf(mem, "%s_init", y->name));
 	for (int i = 0; i < n; i++) {
-		if (i && may_wait(sum, term, i)) vec_push(mem, &term[i].t->def->after, op);
+		if (i && may_wait(sum, term, i)) ir_run_after(term[i].t->def, op);
 		op = ir_op_inplace(&b, OP_add, (Tensor *[]){ op->out.at[0], term[i].t }, 2, NULL, arena_printf(mem, "%s_%d", y->name, i));
 	}
 	ir_take_place(op, sum);

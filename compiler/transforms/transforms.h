@@ -9,6 +9,8 @@ void decompose_sum(Build *at, Graph *g);
 
 /* Transfers among the ops of g that were made since op number `from` become exchanges. */
 void merge_exchange(Build *at, Graph *g, int from);
+/* op was just made: it comes after the exchanges that move something of a stream of its own (R262). */
+void order_after_exchanges(Op *op);
 /* At most one of those ops may be left, inits aside; 0 after a diagnostic. */
 int  check_one_exchange(Build *at, const Graph *g, int from);
 

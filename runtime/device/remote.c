@@ -78,6 +78,7 @@ static int move(struct pxlrt_lane *pub, const struct pxlrt_transfer *t, void *co
 	case PXLRT_HOST_STORE:   return lane_host_store(pub, t->index, p[0]);
 	case PXLRT_REMOTE_LOAD:  return load_entry(rt_lane(pub), t->index, t->offset, p[1], p[0]);
 	case PXLRT_REMOTE_STORE: return store_entry(rt_lane(pub), t->index, t->offset, p[1], p[0]);
+	case PXLRT_CODE_LOAD:    return lane_code_load(pub, t->index);
 	}
 	return lane_fault(rt_lane(pub), "an exchange holds a transfer of unknown kind %d", t->kind);
 }

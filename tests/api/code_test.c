@@ -67,5 +67,8 @@ int main(void)
 	report("R368", "    remote_code_load(a)\n    call(a, x)\n", "  f_subgraph(0): always live: its load and its call are not ordered\n  g_subgraph(1): never called\n");
 	report("R369", SEQ("remote_code_load(a)\n remote_code_load(b)\n call(a, x)\n call(b, x)\n"),
 	       "  f_subgraph(0): live 0-2; loaded in 0\n  g_subgraph(1): live 1-3; loaded in 1\n");
+	/* loads merged into one exchange are loads still */
+	report("R371 R369", SEQ("with in_sequence(false), merge_exchange() {\n remote_code_load(a)\n remote_code_load(b)\n }\n call(a, x)\n call(b, x)\n"),
+	       "  f_subgraph(0): live 0-1; loaded in 0\n  g_subgraph(1): live 0-2; loaded in 0\n");
 	return check_done();
 }

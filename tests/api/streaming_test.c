@@ -34,6 +34,18 @@ static const char model[] =
 	"        host_store(d2h_stream(\"y\", f32[]), call(g, x))\n"
 	"    }\n"
 	"}\n"
+	"program loaded_together() {\n"
+	"    x = variable(1.0, name = \"x\")\n"
+	"    g = graph(body, x)\n"
+	"    h = graph(fn(x) = x.T, x)\n"
+	"    with in_sequence() {\n"
+	"        with in_sequence(false), merge_exchange() {\n"
+	"            remote_code_load(g)\n"
+	"            remote_code_load(h)\n"
+	"        }\n"
+	"        host_store(d2h_stream(\"y\", f32[]), call(h, call(g, x)))\n"
+	"    }\n"
+	"}\n"
 	"fn transfers(merged) {\n"
 	"    buffer = remote_buffer(f32[2], entries = 3)\n"
 	"    w = variable([3.0, 4.0])\n"
@@ -202,6 +214,10 @@ static void test_code(void)
 		CHECK("R362 R370", x.code_loads == 0 && y.code_loads == 1 && y.exchanges == x.exchanges + 1);
 		CHECK("R362 R370", value_of(&a, "y", 0) == 1 && value_of(&b, "y", 0) == 1 && value_of(&b, "x", 0) == 1);
 		close_world(&a), close_world(&b);
+		World c = open_world("loaded_together", level);
+		pxl_traffic z = traffic_of(&c);
+		CHECK("R371", z.code_loads == 2 && z.exchanges == x.exchanges + 1 && value_of(&c, "y", 0) == 1);
+		close_world(&c);
 	}
 }
 

@@ -217,7 +217,7 @@ static void places(void)
 
 static void complete(const OpDef *d)
 {
-	int way = d->emit || d->expr || d->lower || d->traits & CALLS || d->id == OP_fused || d->id == OP_remote_code_load || d->id == OP_code_copy || !strcmp(d->family, "place");
+	int way = d->emit || d->expr || d->lower || d->traits & CALLS || d->id == OP_fused || d->id == OP_code_copy;
 	int grad = d->grad || d->traits & (NO_GRAD | GRAD_ERROR | CALLS);
 	int ok = d->doc && d->doc[0] && d->formula && d->params && d->infer && d->type && d->family && way && grad;
 	ok = ok && !(d->grad && d->traits & (NO_GRAD | GRAD_ERROR)) && (d->inplace == NO_INPLACE || d->type_inplace) && (d->inplace != VIEWS || d->view);
