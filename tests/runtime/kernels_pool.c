@@ -107,7 +107,7 @@ static void replicas(void)
 	lane_close(&t);
 }
 
-/* products of both providers on a pool of 3: three threads, and none left afterwards */
+/* products and convolutions of the default provider on a pool of 3: three threads, and none left afterwards */
 static void only_our_threads(void)
 {
 	int before = threads_now();
@@ -116,10 +116,13 @@ static void only_our_threads(void)
 	float *a = noise_array(DT_F32, 512 * 512, 1, 1), *b = noise_array(DT_F32, 512 * 512, 1, 2), *c = noise_array(DT_F32, 512 * 512, 0, 0);
 	struct pxlrt_gemm d = { .dtype = DT_F32, .m = 512, .n = 512, .k = 512, .lda = 512, .ldb = 512, .ldc = 512, .alpha = 1 };
 	for (int i = 0; i < 3; i++) t.lane.rt->matmul(&t.lane.pub, &d, a, b, c, NULL, NULL);
+	float *room = noise_array(DT_F32, 64 * 64 * 9, 0, 0);
+	struct pxlrt_window w = { DT_F32, DT_F32, 2, 4, 1, 64, 64, { 28, 28 }, { 28, 28 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 } };
+	for (int i = 0; i < 3; i++) t.lane.rt->conv(&t.lane.pub, &w, a, b, c, room);
 	CHECK("", threads_now() <= before + 2);
 	lane_close(&t);
 	CHECK("", threads_now() == before);
-	rt_free(NULL, a), rt_free(NULL, b), rt_free(NULL, c);
+	rt_free(NULL, a), rt_free(NULL, b), rt_free(NULL, c), rt_free(NULL, room);
 }
 
 /* --- integer checks -------------------------------------------------------------------------------------------------- */
