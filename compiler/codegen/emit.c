@@ -289,10 +289,8 @@ static void put_tensors(Buf *b, Tensor *const *at, int n)
 
 const char *op_comment(Emit *e, const Op *op)
 {
-	const OpDef *d = op_def(op);
-	const char *type = op->inplace && d->type_inplace ? d->type_inplace : d->type ? d->type : d->name;
 	Buf b = buf_new(e->mem);
-	buf_printf(&b, "%s.%d", type, op->id);
+	buf_printf(&b, "%s.%d", op_type_name(op), op->id);
 	for (int i = 0; i < 2; i++)
 		if (op->callee[i]) buf_printf(&b, "%s%s", i ? ", " : "(", op->callee[i]->id);
 	buf_puts(&b, op->callee[0] ? ") " : " ");

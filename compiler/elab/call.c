@@ -205,6 +205,7 @@ static Value fn_within(Elab *e, const Context *c, Args *args)
 
 static Value run_body(Elab *e, const Fn *fn, Env *env)
 {
+	if (fn->kernel) return run_kernel(e, fn, env);
 	if (fn->is_expr) return eval(e, env, fn->body);
 	e->ret = v_none();
 	int errors = e->ds->errors;

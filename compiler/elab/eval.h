@@ -129,6 +129,10 @@ int   param_by_ref(const Ast *param);
 void  args_add(Elab *e, Args *args, const char *name, Value v, Span at);
 Value call1(Elab *e, Value fn, Value x, Span at);                   /* fn(x) */
 
+/* --- kernel.c ------------------------------------------------------------------------------------------------------------ */
+void  declare_kernel(Elab *e, Env *env, const Ast *a);
+Value run_kernel(Elab *e, const Fn *fn, Env *args);                 /* parameters are bound in args; e->b.chain is the kernel's frame */
+
 /* --- convert.c: what a built-in asks of its arguments; 0 after a diagnostic naming it ------------------------------------ */
 int want_int(Elab *e, Value v, Span at, const char *what, int64_t *out);
 int want_float(Elab *e, Value v, Span at, const char *what, double *out);

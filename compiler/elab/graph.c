@@ -270,18 +270,12 @@ static Value get_ops(Elab *e, Call *c)
 	return v;
 }
 
-static const char *op_type(const Op *op)
-{
-	const OpDef *d = op_def(op);
-	return op->inplace && d->type_inplace ? d->type_inplace : d->type;
-}
-
 static Value do_count(Elab *e, Call *c)
 {
 	const char *type;
 	int n = 0;
 	if (!want_str(e, c->arg[0], c->at, "the op's type", &type)) return v_error();
-	for (int i = 0; i < G(c)->ops.n; i++) n += !strcmp(op_type(G(c)->ops.at[i]), type);
+	for (int i = 0; i < G(c)->ops.n; i++) n += !strcmp(op_type_name(G(c)->ops.at[i]), type);
 	return v_int(n);
 }
 
@@ -330,7 +324,7 @@ const Builtin graph_methods[] = {
 /* --- ops as values: for hooks and counting ---------------------------------------------------------------------------------------- */
 #define O(c) ((c)->self.u.op)
 static Value op_id(Elab *e, Call *c)      { (void)e; return v_int(O(c)->id); }
-static Value op_type_of(Elab *e, Call *c) { return v_cstr(e->mem, op_type(O(c))); }
+static Value op_type_of(Elab *e, Call *c) { return v_cstr(e->mem, op_type_name(O(c))); }
 static Value op_outs(Elab *e, Call *c)    { return v_tensors(e->mem, O(c)->out.at, O(c)->out.n); }
 static Value op_ins(Elab *e, Call *c)
 {

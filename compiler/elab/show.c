@@ -126,7 +126,7 @@ static void show_object(Elab *e, Value v, Buf *out)
 	case V_CALL:     buf_printf(out, "<CallSiteInfo %s>", v.u.op->callee[0] ? v.u.op->callee[0]->id : ""); break;
 	case V_IR:       buf_printf(out, "Ir[id=%d]", v.u.ir->number); break;
 	case V_GROUPING: grouping_show(v.u.grouping, out); break;
-	case V_OP:       buf_printf(out, "<%s.%d>", op_def(v.u.op)->type, v.u.op->id); break;
+	case V_OP:       buf_printf(out, "<%s.%d>", op_type_name(v.u.op), v.u.op->id); break;
 	case V_GRAD:     show_grad(e, v.u.grad, out); break;
 	case V_EXPECTED: show_expected(v.u.expected, out); break;
 	case V_CLASS:    buf_printf(out, "<module %s>", v.u.cls->name); break;

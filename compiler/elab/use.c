@@ -143,7 +143,8 @@ static void load_into(Elab *e, File *f)
 			const Ast *m = f->ast->u.list.at[i];
 			if (!map_has(&f->env.vars, m->u.module.name)) declare_module(e, f, m);
 			else fail(e, E0115, m->u.module.name_at, "module `%s` is declared twice", m->u.module.name);
-		} else if (f->ast->u.list.at[i]->kind == A_FN && f->ast->u.list.at[i]->u.fn.name)
+		} else if (f->ast->u.list.at[i]->kind == A_KERNEL) declare_kernel(e, &f->env, f->ast->u.list.at[i]);
+		else if (f->ast->u.list.at[i]->kind == A_FN && f->ast->u.list.at[i]->u.fn.name)
 			exec(e, &f->env, f->ast->u.list.at[i]);
 	for (int i = 0; f->ast && i < f->ast->u.list.n && !e->stop; i++) run_top(e, f, f->ast->u.list.at[i]);
 	f->loading = 0;
@@ -173,7 +174,7 @@ static void run_top(Elab *e, File *f, const Ast *a)
 	case A_FN:     break;
 	case A_USE:    use_all(e, f, a); break;
 	case A_PROGRAM: case A_TASK: declare_runnable(e, f, a); break;
-	case A_KERNEL: fail(e, E0122, a->at, "`kernel` declarations are not available yet"); break;
+	case A_KERNEL: break;
 	case A_DEVICE: fail(e, E0122, a->at, "`device` declarations are not available yet"); break;
 	case A_ERROR:  break;
 	default:       exec(e, &f->env, a);

@@ -119,6 +119,7 @@ struct Fn {
 	Env *env;                            /* where it was made */
 	Instance *self;                      /* functions of a module's body, and its build */
 	const struct Within *within;         /* contexts that its body runs in: in_sequence()(f) */
+	int kernel;                          /* declared so: a call is one elementwise op (kernel.c) */
 };
 
 struct Method { Value self; const Builtin *fn; OpFn op; };       /* fn NULL: an op written as a method */

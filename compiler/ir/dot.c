@@ -69,8 +69,7 @@ static void put_streams(const Op *op, Buf *out)
 
 static void put_op(const Op *op, int place, Buf *out)
 {
-	const OpDef *d = op_table[op->code];
-	buf_printf(out, "\to%d [shape=box, label=\"%d: %s.%d", op->id, place, op->inplace && d->type_inplace ? d->type_inplace : d->type ? d->type : d->name, op->id);
+	buf_printf(out, "\to%d [shape=box, label=\"%d: %s.%d", op->id, place, op_type_name(op), op->id);
 	for (int k = 0; k < 2 && op->callee[k]; k++) {
 		buf_puts(out, "\\n");
 		put_quoted(out, op->callee[k]->id);

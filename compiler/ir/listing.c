@@ -30,15 +30,9 @@ static void put_values(Listing *l, Tensor *const *at, int n)
 	buf_putc(l->out, ')');
 }
 
-static const char *type_name(const Op *op)
-{
-	const OpDef *d = op_table[op->code];
-	return op->inplace && d->type_inplace ? d->type_inplace : d->type ? d->type : d->name;
-}
-
 static void put_op(Listing *l, const Op *op)
 {
-	buf_printf(l->out, "    %s.%d", type_name(op), op->id);
+	buf_printf(l->out, "    %s.%d", op_type_name(op), op->id);
 	if (op->callee[0] && !op->callee[1]) buf_printf(l->out, "(%s)", op->loop ? op->loop : op->callee[0]->id);
 	buf_putc(l->out, ' ');
 	put_values(l, op->in.at, op->in.n);

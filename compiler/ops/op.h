@@ -93,7 +93,7 @@ struct OpDef {
 	/* ops that write or give back other operands than the first: is operand i written; operand that result `out` is an alias of, or -1 */
 	int (*modifies)(const Op *op, int i);
 	int (*shares)(const Op *op, int out);
-	const char *expr;                    /* in the language of `kernel`, over operand and attribute names */
+	const char *expr;                    /* (OP_kernel: its attribute) in the language of `kernel`, over operand and attribute names */
 	double flops;                        /* per result element, for costs */
 	const char *doc, *formula;           /* doc: what, rules, errors — one paragraph each, in our words */
 	struct { double lo, hi; } sample;    /* where tests draw operands */
@@ -107,6 +107,8 @@ int   op_param(const OpDef *d, const char *name);           /* index, or -1 */
 int   op_operand(const OpDef *d, int param);                /* index into op->in of a tensor parameter, or -1 */
 static inline const OpDef *op_def(const Op *op) { return op_table[op->code]; }
 static inline int op_is(const Op *op, unsigned trait) { return (op_table[op->code]->traits & trait) != 0; }
+/* what it is called in listings: its type, or the name that the model gave it */
+const char *op_type_name(const Op *op);
 const AttrVal *op_attr(const Op *op, const char *name);     /* never NULL: a wrong name is our bug and gives an unset one */
 
 int   op_param_at(const OpDef *d, int position);            /* index of the parameter that .pxl takes there; -1 past the last */

@@ -73,6 +73,13 @@ const AttrVal *op_attr(const Op *op, const char *name)
 	return i < 0 || !op->attr ? &unset : &op->attr[i];
 }
 
+const char *op_type_name(const Op *op)
+{
+	const OpDef *d = op_def(op);
+	if (op->code == OP_kernel) return op_attr(op, "name")->s;
+	return op->inplace && d->type_inplace ? d->type_inplace : d->type ? d->type : d->name;
+}
+
 /* --- names ------------------------------------------------------------------------------------------ */
 
 static int plain_name(const OpDef *d)     /* may the name stand without underscore */

@@ -342,7 +342,7 @@ static void bind_member(Group *gr, Op *op)
 	gr->stores.at[s].node = n;
 	vec_push(mem, &gr->stores.at[s].names, op->out.at[0]);
 	map_set(mem, &gr->store_of, op->out.at[0], (void *)(intptr_t)(s + 1));
-	buf_printf(&gr->label, "%s%s.%d", gr->label.n ? " " : "", op->inplace && op_def(op)->type_inplace ? op_def(op)->type_inplace : op_def(op)->type, op->id);
+	buf_printf(&gr->label, "%s%s.%d", gr->label.n ? " " : "", op_type_name(op), op->id);
 }
 
 static int read_outside(Group *gr, const Tensor *t)

@@ -22,6 +22,7 @@
  * comparisons, and or not, `a if c else b`, parentheses; a call of any primitive of runtime/pxlrt.h
  * by name (`exp(x)`, `gelu_grad(g, x)`, `sel(c, a, b)`); and
  *   cast(e)        convert to the result's dtype by the rules of the `cast` op
+ *   ts0, ts1 …     an item of the list operand `ts`
  *   fold(p, ts)    a list operand combined from the left: ((t0 p t1) p t2) …, p of two arguments
  *   set(name)      1 if the optional operand or attribute is given, else 0, known when binding
  *   fixed(name)    1 if a P_SCALAR is a number, 0 if it is a tensor, known when binding

@@ -37,6 +37,7 @@ typedef struct Bind {
 	const char *s;
 	Buf *why;
 	int failed;
+	int first;                   /* nodes from here on are this op's */
 	int skip;                    /* inside a branch that is not taken: names need not be set */
 } Bind;
 
@@ -169,6 +170,10 @@ static int prim(Bind *b, FusePrim f, int x, int y, int z)
 	n.arg[0] = to_class(b, x, b->cls);
 	if (fuse_prim[f].arity > 1) n.arg[1] = to_class(b, y, b->cls);
 	if (fuse_prim[f].arity > 2) n.arg[2] = to_class(b, z, b->cls);
+	for (int i = b->first; i < b->p->nodes.n; i++) {         /* derivatives say many things twice */
+		const FuseNode *m = &b->p->nodes.at[i];
+		if (m->kind == FUSE_PRIM && m->prim == f && !memcmp(m->arg, n.arg, sizeof n.arg)) return i;
+	}
 	return push(b->mem, b->p, n);
 }
 
@@ -246,6 +251,24 @@ static int is_set(Bind *b, int fixed)
 	return literal(b, !(i >= 0 && i < b->op->in.n && b->op->in.at[i]) && given(b, param));
 }
 
+/* "ts2": an item of a list operand, the last one; its index in op->in, or -1 */
+static int list_item(const Bind *b, const char *id)
+{
+	const Param *q = op_def(b->op)->params;
+
+	for (int i = 0; q[i].kind != P_END; i++) {
+		size_t n = strlen(q[i].name);
+		if (q[i].kind != P_TENSORS || strncmp(id, q[i].name, n) || !id[n] || strlen(id + n) > 6) continue;
+		int at = op_operand(op_def(b->op), i);
+		for (int k = 0, x = 0; ; k++) {
+			if (!id[n + (size_t)k]) return at + x < b->op->in.n ? at + x : -1;
+			if (id[n + (size_t)k] < '0' || id[n + (size_t)k] > '9') break;
+			x = 10 * x + id[n + (size_t)k] - '0';
+		}
+	}
+	return -1;
+}
+
 static int find_prim(const char *id)
 {
 	for (int i = 0; i < FP_COUNT; i++)
@@ -302,6 +325,7 @@ static int named(Bind *b)
 	if (!name(b, id, sizeof id)) return fail(b, "expected a value");
 	space(b);
 	if ((i = op_param(op_def(b->op), id)) >= 0 && *b->s != '(') return bound(b, i);
+	if ((i = list_item(b, id)) >= 0) return to_class(b, b->node[i], b->cls);
 	if (!strcmp(id, "inf")) return literal(b, (double)INFINITY);
 	if (!strcmp(id, "nan")) return literal(b, (double)NAN);
 	if (!strcmp(id, "cast")) return convert_to_result(b);
@@ -484,7 +508,7 @@ static int finish(Bind *b, int n)
 
 int fuse_bind(Arena *a, Pattern *p, const Op *op, const int *node, Buf *why)
 {
-	Bind b = { .mem = a, .p = p, .op = op, .node = node, .why = why, .s = op_def(op)->expr };
+	Bind b = { .mem = a, .p = p, .op = op, .node = node, .why = why, .s = op->code == OP_kernel ? op_attr(op, "expr")->s : op_def(op)->expr, .first = p->nodes.n };
 	int n;
 
 	b.cls = op_class(op);

@@ -41,7 +41,7 @@ static void put_peak(const Ir *ir, const Plan *p, const Graph *g, Buf *out)
 	int n = 0;
 
 	if (!gp->lower_bound || gp->peak_step >= gp->nop) return;
-	buf_printf(out, "  at the peak, step %d (%s.%d):", gp->peak_step, op_def(gp->order[gp->peak_step])->type, gp->order[gp->peak_step]->id);
+	buf_printf(out, "  at the peak, step %d (%s.%d):", gp->peak_step, op_type_name(gp->order[gp->peak_step]), gp->order[gp->peak_step]->id);
 	for (int i = 0; i < g->tensors.n; i++) {
 		const Tensor *t = g->tensors.at[i];
 		if (p->place[t->index].space != SPACE_FRAME || !lives_at(gp, t, gp->peak_step)) continue;

@@ -12,6 +12,6 @@ for err in *.err; do
 	code=$?
 	[ $code -eq 1 ] || { echo "$model: exit $code, not 1"; bad=1; }
 	[ -n "${BLESS:-}" ] && cp "$got" "$err"
-	diff -u "$err" "$got" || bad=1
+	if diff -u "$err" "$got"; then sed -n "s|^# shows: \(.*\)|shown \1 @$model|p" "$model"; else bad=1; fi
 done
 exit $bad

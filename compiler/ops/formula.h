@@ -1,0 +1,40 @@
+/* formula.h — what a `kernel` computes for one element: a tree of primitives over its operands and numbers.
+ *
+ * A formula is made from the model's text (compiler/elab/kernel.c) or from another one by differentiation,
+ * and stands in the IR as text: `sel(ge(ts0, 0), ts0, mul(0.01, ts0))`, where ts0 is the first operand.  It is never
+ * pasted into C: fuse_expr.c reads that text, and nothing but names of primitives and numbers means anything to it. */
+#ifndef COMPILER_OPS_FORMULA_H
+#define COMPILER_OPS_FORMULA_H
+
+#include "compiler/passes/fuse.h"
+
+enum { FORMULA_SIZE = 4000, FORMULA_DEPTH = 150 };   /* nodes of the tree written out; their nesting */
+
+typedef enum FormulaKind { FORMULA_NUMBER, FORMULA_ARG, FORMULA_PRIM } FormulaKind;
+typedef struct Formula Formula;
+struct Formula {
+	FormulaKind kind;
+	int truth;                       /* a truth value: a comparison, a bool operand */
+	double x;                        /* NUMBER */
+	int arg;                         /* ARG: operand */
+	FusePrim prim;                   /* PRIM */
+	const Formula *a[3];
+	int size, depth;
+};
+
+const Formula *formula_number(Arena *a, double x, int truth);
+const Formula *formula_arg(Arena *a, int operand, int truth);
+/* simplified where that changes no value but 0 * infinity and 0 * nan, which derivatives are full of */
+const Formula *formula_prim(Arena *a, FusePrim p, const Formula *x, const Formula *y, const Formula *z);
+const Formula *formula_diff(Arena *a, const Formula *f, int operand);       /* the derivative by an operand */
+int  formula_too_large(const Formula *f);
+int  formula_is(const Formula *f, double x);                                /* it is this number */
+void formula_put(const Formula *f, Buf *out);
+/* NULL: it is no formula over n operands; truth[i]: operand i is a truth value */
+const Formula *formula_parse(Arena *a, const char *text, int n, const char *truth);
+/* operands that f reads, numbered afresh in order: from[new] = old; how many */
+const Formula *formula_renumber(Arena *a, const Formula *f, int n, int *from, int *count);
+/* a primitive in f that is for floats only, or a number that is not whole: NULL if there is none */
+const Formula *formula_not_whole(const Formula *f);
+
+#endif
