@@ -5,6 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+const FusePrimInfo fuse_prim[FP_COUNT] = {
+#define X(n) [FP_##n] = { #n, 1, 0 },
+	PXLRT_VEC1_ALL(X)
+#undef X
+#define X(n) [FP_##n] = { #n, 1, 1 },
+	PXLRT_VEC1_FLOAT(X)
+#undef X
+#define X(n) [FP_##n] = { #n, 2, 0 },
+	PXLRT_VEC2_ALL(X)
+#undef X
+#define X(n) [FP_##n] = { #n, 2, 1 },
+	PXLRT_VEC2_FLOAT(X)
+#undef X
+#define X(n) [FP_##n] = { #n, 3, 0 },
+	PXLRT_VEC3_ALL(X)
+#undef X
+};
+
 /* --- building ------------------------------------------------------------------------------------------ */
 static const Formula *keep(Arena *a, Formula f) { return arena_dup(a, &f, sizeof f); }
 

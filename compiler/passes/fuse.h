@@ -33,16 +33,7 @@
 #ifndef COMPILER_PASSES_FUSE_H
 #define COMPILER_PASSES_FUSE_H
 
-#include "compiler/ops/op.h"
-
-typedef enum FusePrim {
-#define X(n) FP_##n,
-	PXLRT_VEC1_ALL(X) PXLRT_VEC1_FLOAT(X) PXLRT_VEC2_ALL(X) PXLRT_VEC2_FLOAT(X) PXLRT_VEC3_ALL(X)
-#undef X
-	FP_COUNT
-} FusePrim;
-typedef struct FusePrimInfo { const char *name; int arity, only_float; } FusePrimInfo;
-extern const FusePrimInfo fuse_prim[FP_COUNT];           /* name: the member of struct pxlrt_f32 and kin */
+#include "compiler/ops/formula.h"
 
 typedef enum FuseKind { FUSE_LOAD, FUSE_CONST, FUSE_PRIM, FUSE_CVT } FuseKind;
 typedef struct FuseNode {
