@@ -251,7 +251,8 @@ static void put_number(double x, Buf *out)
 
 void formula_put(const Formula *f, Buf *out)
 {
-	if (f->kind == FORMULA_NUMBER) put_number(f->x, out);
+	if (f->kind == FORMULA_NUMBER && f->truth) buf_puts(out, f->x != 0 ? "eq(1.0, 1.0)" : "eq(1.0, 0.0)");       /* text has no truth values */
+	else if (f->kind == FORMULA_NUMBER) put_number(f->x, out);
 	else if (f->kind == FORMULA_ARG) buf_printf(out, "ts%d", f->arg);
 	else {
 		buf_printf(out, "%s(", fuse_prim[f->prim].name);
