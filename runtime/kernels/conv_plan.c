@@ -262,8 +262,25 @@ static long tap_distance(const Conv *c, long tap)
 	return plane * c->volume + place;
 }
 
+/* taps row by row of the last axis */
+static void tap_distances(const Conv *c, long *off)
+{
+	const ConvAxis *a = &c->axis[c->rank - 1];
+	for (long i = 0; i < c->taps; i += a->taps) {
+		off[i] = tap_distance(c, i);
+		for (long t = 1; t < a->taps; t++) {
+			long kinds = kind_of(a, t) - kind_of(a, 0), place = a->spread ? 0 : place_of(a, t) - place_of(a, 0);
+			off[i + t] = off[i] + kinds * c->volume + place;
+		}
+	}
+}
+
 void conv_offsets(const Conv *c, long k0, long n, long *off)
 {
-	long chan = c->planes * c->volume;
-	for (long i = 0; i < n; i++) off[i] = i >= c->taps ? off[i - c->taps] + chan : tap_distance(c, (k0 + i) % c->taps) + (k0 + i) / c->taps * chan;
+	long chan = c->planes * c->volume, i = 0;
+	if (k0 == 0 && n >= c->taps) {
+		tap_distances(c, off);
+		i = c->taps;
+	}
+	for (; i < n; i++) off[i] = i >= c->taps ? off[i - c->taps] + chan : tap_distance(c, (k0 + i) % c->taps) + (k0 + i) / c->taps * chan;
 }

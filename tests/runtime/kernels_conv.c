@@ -98,8 +98,8 @@ static void one(const Case *given, const struct pxlrt *const *rts, int nrt, int 
 	Got a = got_new(&s), b = got_new(&s);
 	for (int k = 0; k < nrt; k++) {
 		run(&c, rts[k], 1, x, w, g, &a);
-		for (int t = 2; many_threads && t <= 8; t += t == 2 ? 1 : 5) {
-			run(&c, rts[k], t, x, w, g, &b);
+		for (int t = 0; many_threads && t < 4; t++) {
+			run(&c, rts[k], (int[]){ 2, 3, 8, 16 }[t], x, w, g, &b);
 			CHECK("", !memcmp(a.y, b.y, (size_t)s.y * dtype_size(c.t)) && !memcmp(a.x, b.x, (size_t)s.x * dtype_size(c.t)) &&
 			          !memcmp(a.w, b.w, (size_t)(s.w * PARTS) * dtype_size(wt)));
 		}
