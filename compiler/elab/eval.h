@@ -115,7 +115,7 @@ const Builtin *methods_of(VKind kind);
 extern const Builtin str_methods[], list_methods[], dict_methods[], array_methods[], dtype_methods[], spec_methods[],
 	tensor_methods[], graph_methods[], stream_methods[], tree_methods[], factory_methods[], named_methods[],
 	bound_methods[], call_methods[], grad_methods[], expected_methods[], cache_methods[], instance_methods[], op_methods[], ir_methods[], grouping_methods[], buffer_methods[];
-extern const Builtin core_builtins[], cache_builtins[], tree_builtins[], host_builtins[], array_builtins[], graph_builtins[], call_builtins[], module_builtins[], stream_builtins[],
+extern const Builtin core_builtins[], cache_builtins[], tree_builtins[], host_builtins[], float8_builtins[], array_builtins[], graph_builtins[], call_builtins[], module_builtins[], stream_builtins[],
 	context_builtins[], grad_builtins[], task_builtins[], ir_builtins[], variable_builtins[], remote_builtins[];
 
 /* --- call.c ------------------------------------------------------------------------------------------------------------- */
@@ -151,6 +151,7 @@ int want_kind(Elab *e, Value v, VKind kind, Span at, const char *what);
 HostArray *array_of(Elab *e, Value v, int dtype, int narrow, Span at);
 HostArray *array_cast(Elab *e, HostArray *a, DType t);
 HostArray *array_new(Elab *e, DType t, Shape s, Span at);            /* zeros; NULL after a diagnostic */
+HostArray *float8_encode(Elab *e, HostArray *from, DType t, int scale, int nan);     /* x 2^scale; NULL after a diagnostic */
 void *array_bytes(Elab *e, HostArray *a, Span at);                   /* a recipe becomes data here; NULL after a diagnostic */
 Value array_transpose(Elab *e, HostArray *a, Value perm, Span at);   /* unset: all axes the other way round */
 Value array_split(Elab *e, HostArray *a, Value parts, Value axis, Span at);

@@ -16,30 +16,6 @@ typedef struct DataArgs {
 } DataArgs;
 
 /* --- float8 (R89, R90) ------------------------------------------------------------------------------------------------------ */
-/* to f32 with the last bit set when something was lost: rounding once more then errs nowhere */
-static float narrowed(double x)
-{
-	float f = (float)x;
-	uint32_t u;
-	if (isnan(x) || isinf(x) || (double)f == x) return f;
-	memcpy(&u, &f, sizeof u);
-	if (fabs((double)f) > fabs(x)) u--;
-	u |= 1;
-	memcpy(&f, &u, sizeof f);
-	return f;
-}
-
-static HostArray *encode(Elab *e, DataArgs *d, HostArray *from)
-{
-	DType t = (DType)d->dtype;
-	HostArray *to = host_new(e->mem, t, from->shape);
-	const void *x = host_bytes(e->mem, from, e->o.seed);
-	uint8_t *y = host_bytes(e->mem, to, e->o.seed);
-	for (int64_t i = 0, n = shape_nelems(from->shape); i < n; i++)
-		y[i] = f32_to_f8(t, narrowed(ldexp(rt_get(from->dtype, x, (size_t)i), (int)d->scale)), d->nan);
-	return to;
-}
-
 static HostArray *float8_data(Elab *e, DataArgs *d, Span at)
 {
 	HostArray *a = array_of(e, d->data, -1, 0, at);
@@ -48,7 +24,7 @@ static HostArray *float8_data(Elab *e, DataArgs *d, Span at)
 		fail(e, E0622, at, "%s data does not become %s", dtype_info[a->dtype].name, dtype_info[d->dtype].name);
 		return NULL;
 	}
-	return encode(e, d, a);
+	return float8_encode(e, a, (DType)d->dtype, (int)d->scale, d->nan);
 }
 
 static int float8_options(Elab *e, Call *c, int first, DataArgs *d)

@@ -302,25 +302,8 @@ OPDEF(conv_parts, .type = "ConvWeightsParts", .family = "window", .params = PARA
 
 /* --- conv ---------------------------------------------------------------------------------------------------------------------------- */
 
-static int need_float8(Infer *in, int i)
-{
-	DType t = infer_in(in, i).dtype;
-	if (dtype_is_f8(t)) return 1;
-	Diag *d = infer_error(in, E0304, "`%s` computes with float8 tensors", in->def->name);
-	diag_label(in->b->ir->ds, d, "`%s` is of %s", in->def->params[i].name, dtype_info[t].name);
-	return 0;
-}
-
 /* float8 of either format, and a scale that is known when the program runs */
-static int scaled_operands(Infer *in)
-{
-	Spec s = infer_in(in, 2);
-	if (!need_float8(in, 0) || !need_float8(in, 1)) return 0;
-	if (s.dtype == DT_I32 && s.shape.rank == 0) return 1;
-	Diag *d = infer_error(in, s.dtype == DT_I32 ? E0312 : E0304, "`log2_scale` of `%s` must be i32[]", in->def->name);
-	diag_label(in->b->ir->ds, d, "got %s", spec_str(in->b->ir->mem, s.dtype, s.shape));
-	return 0;
-}
+static int scaled_operands(Infer *in) { return infer_need_float8(in, 0) && infer_need_float8(in, 1) && infer_log2_scale(in, 2); }
 
 static int is_scaled(const OpDef *d) { return op_param(d, "log2_scale") >= 0; }
 

@@ -152,7 +152,7 @@ static int moves_bytes(const OpDef *d)       /* float8 can be moved, not compute
 {
 	switch (d->id) {
 	case OP_cast: case OP_identity: case OP_detach: case OP_print_tensor: case OP_gather: case OP_tied_gather: return 1;
-	case OP_conv_pow2scaled: case OP_conv_transpose_pow2scaled: return 1;       /* made for it */
+	case OP_cast_then_pow2scale: case OP_matmul_pow2scaled: case OP_conv_pow2scaled: case OP_conv_transpose_pow2scaled: return 1;       /* made for it */
 	default: return (d->traits & (CALLS | EFFECT | INTERNAL)) || !strcmp(d->family, "shape");
 	}
 }
@@ -185,6 +185,26 @@ int infer_run(Infer *in)
 	if (has_poison(in)) return 0;
 	in->nout = in->def->nout == 0 ? 1 : in->def->nout < 0 ? 0 : in->def->nout;
 	return check_graph(in) && check_handles(in) && check_places(in) && check_constant(in) && check_float8(in) && in->def->infer(in) && check_sizes(in);
+}
+
+/* --- float8 ------------------------------------------------------------------------------------------------ */
+
+int infer_need_float8(Infer *in, int i)
+{
+	DType t = infer_in(in, i).dtype;
+	if (dtype_is_f8(t)) return 1;
+	Diag *d = infer_error(in, E0304, "`%s` computes with float8 tensors", in->def->name);
+	diag_label(in->b->ir->ds, d, "`%s` is of %s", in->def->params[i].name, dtype_info[t].name);
+	return 0;
+}
+
+int infer_log2_scale(Infer *in, int i)
+{
+	Spec s = infer_in(in, i);
+	if (s.dtype == DT_I32 && s.shape.rank == 0) return 1;
+	Diag *d = infer_error(in, s.dtype == DT_I32 ? E0312 : E0304, "`log2_scale` of `%s` must be i32[]", in->def->name);
+	diag_label(in->b->ir->ds, d, "got %s", spec_str(in->b->ir->mem, s.dtype, s.shape));
+	return 0;
 }
 
 /* --- rules that many ops share -------------------------------------------------------------------------- */

@@ -76,10 +76,18 @@ static int equal_floats(Infer *in, int left, int right)
 
 /* --- matmul ---------------------------------------------------------------------------------------------------- */
 
+static int check_proportion(Infer *in)
+{
+	const AttrVal *amp = op_attr(in->op, "available_memory_proportion");
+	if (!amp->set || (amp->f > 0 && amp->f <= 1)) return 1;
+	infer_error(in, E0310, "`available_memory_proportion` is a number above 0 and up to 1");
+	return 0;
+}
+
 static int check_hints(Infer *in)
 {
-	const AttrVal *amp = op_attr(in->op, "available_memory_proportion"), *part = op_attr(in->op, "partials_type"), *out = op_attr(in->op, "output_type");
-	if (amp->set && !(amp->f > 0 && amp->f <= 1)) return infer_error(in, E0310, "`available_memory_proportion` is a number above 0 and up to 1"), 0;
+	const AttrVal *part = op_attr(in->op, "partials_type"), *out = op_attr(in->op, "output_type");
+	if (!check_proportion(in)) return 0;
 	if (part->set && part->i != DT_F16 && part->i != DT_F32) return infer_error(in, E0310, "`partials_type` is f16 or f32"), 0;
 	if (out->set && !dtype_is_float((DType)out->i)) return infer_error(in, E0304, "`output_type` is a floating-point type"), 0;
 	return 1;
@@ -229,6 +237,32 @@ OPDEF(matmul, .type = "MatMul", .family = "linalg",
 	       "again; axes before the last two are batches and broadcast. Operands are floating-point and of one dtype; the result has it too unless "
 	       "`output_type` says otherwise. f16 and bf16 accumulate in f32. The other arguments are hints.",
 	.formula = "y = a @ b, da = g @ b^T, db = a^T @ g, summed over broadcast batches");
+
+/* --- float8 ----------------------------------------------------------------------------------------------------- */
+
+static int infer_scaled(Infer *in)
+{
+	Shape y = { 0 };
+	int drop;
+	if (!infer_need_float8(in, 0) || !infer_need_float8(in, 1) || !infer_log2_scale(in, 2) || !check_proportion(in) || !product_shape(in, 0, 1, &y, &drop)) return 0;
+	in->out[0] = (Spec){ .dtype = DT_F16, .shape = dropped(y, drop) };
+	return 1;
+}
+
+/* values as f32, which holds sums and the scaled result; then rounded once */
+static int lower_scaled(Build *b, Op *op, Tensor **out)
+{
+	Tensor *y = b_matmul(b, b_op1(b, OP_float8_values, op->in.at[0]), b_op1(b, OP_float8_values, op->in.at[1]));
+	out[0] = b_cast(b, b_op2(b, OP_mul, y, b_op1(b, OP_power_of_2, op->in.at[2])), DT_F16);
+	return 1;
+}
+
+OPDEF(matmul_pow2scaled, .type = "MatMulPow2Scaled", .family = "linalg",
+	.params = PARAMS({ "lhs", P_TENSOR }, { "rhs", P_TENSOR }, { "log2_scale", P_TENSOR }, { "available_memory_proportion", P_FLOAT, OPTIONAL }),
+	.traits = PURE | GRAD_ERROR, .infer = infer_scaled, .lower = lower_scaled, .flops = 2, .sample = { -1, 1 },
+	.doc = "Matrix product of float8 tensors, whose formats may differ, with the shapes of `matmul`: sums are in f32, scaled by 2^log2_scale and rounded to "
+	       "f16. `log2_scale` is an i32 scalar from -32 to 31, checked when the program runs. No gradient passes.",
+	.formula = "y = (lhs @ rhs) 2^log2_scale");
 
 /* --- gemm: a product with what follows it --------------------------------------------------------------------------- */
 

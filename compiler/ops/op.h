@@ -162,6 +162,8 @@ int infer_compare(Infer *in);            /* the same with bool result */
 int infer_need_float(Infer *in, int i);  /* 1, or 0 after a diagnostic naming op, operand and dtype */
 int infer_need_number(Infer *in, int i); /* float or int */
 int infer_need_int(Infer *in, int i);
+int infer_need_float8(Infer *in, int i);
+int infer_log2_scale(Infer *in, int i);  /* int32 of rank 0 (R98) */
 int infer_axis(Infer *in, int64_t axis, int rank, int *out);            /* negative axes; 0 after a diagnostic */
 int infer_axes(Infer *in, const AttrVal *axes, int rank, unsigned *mask);   /* unset: all; duplicates are errors */
 

@@ -43,16 +43,15 @@ static int is_view_form(const Op *op)
 	return op->inplace && op_def(op)->inplace == VIEWS;
 }
 
-static int has_f8(const Op *op)
+/* bytes are moved as they are: through f32 they would be computed with */
+static int copies_f8(const Op *op)
 {
-	for (int i = 0; i < op->in.n; i++)
-		if (op->in.at[i] && dtype_is_f8(op->in.at[i]->spec.dtype)) return 1;
-	return op->out.n == 1 && dtype_is_f8(op->out.at[0]->spec.dtype);
+	return dtype_is_f8(op->in.at[0]->spec.dtype) && !strcmp(op_def(op)->expr, "t");
 }
 
 static int fusable(const Op *op)
 {
-	return op_is(op, ELTWISE) && !is_view_form(op) && op->out.n == 1 && !has_f8(op);
+	return op_is(op, ELTWISE) && !is_view_form(op) && op->out.n == 1 && !copies_f8(op);
 }
 
 /* --- units ------------------------------------------------------------------------------------------------------- */
@@ -419,8 +418,8 @@ static int copy_f8(Fuse *f, Op *op)
 	int mark = f->g->ops.n;
 	Tensor *t;
 
-	if (!op_is(op, ELTWISE) || is_view_form(op) || !has_f8(op)) return 1;
-	if (strcmp(op_def(op)->expr, "t") || !shape_eq(op->in.at[0]->spec.shape, op->out.at[0]->spec.shape))
+	if (!op_is(op, ELTWISE) || is_view_form(op) || !copies_f8(op)) return 1;
+	if (!shape_eq(op->in.at[0]->spec.shape, op->out.at[0]->spec.shape))
 		return pass_bug(f->g->ir, op->at, "fuse: `%s` of float8", op_def(op)->name);
 	t = ir_op(&b, OP_copy, op->in.at, 1, NULL, NULL)->out.at[0];
 	rewrite_replace(&f->rw, op, &t, mark);

@@ -59,7 +59,7 @@ struct Pattern {
 	double flops;            /* per element */
 };
 
-int dtype_class(DType t);                                /* PXLRT_F32 …; -1 for float8 */
+int dtype_class(DType t);                                /* PXLRT_F32 …; float8 loads as f32 */
 int fuse_load(Arena *a, Pattern *p, int operand, DType t, Span at);      /* the node of a load, shared per operand */
 int fuse_const(Arena *a, Pattern *p, DType t, double x, Span at);        /* x rounded to t */
 /* Append the expression of an ELTWISE op; node[i] stands for op->in.at[i] (ignored where absent).

@@ -36,8 +36,7 @@ int dtype_class(DType t)
 {
 	if (t == DT_F64) return PXLRT_F64;
 	if (t == DT_U64) return PXLRT_U64;
-	if (dtype_is_f8(t)) return -1;
-	return dtype_is_float(t) ? PXLRT_F32 : PXLRT_I64;
+	return dtype_is_float(t) || dtype_is_f8(t) ? PXLRT_F32 : PXLRT_I64;
 }
 
 static int is_float_class(int cls)

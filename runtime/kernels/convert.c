@@ -9,30 +9,12 @@ uint16_t f32_to_f16(float x)     { return half_store(x); }
 float    bf16_to_f32(uint16_t h) { return brain_load(h); }
 uint16_t f32_to_bf16(float x)    { return brain_store(x); }
 
-/* --- float8: sign, exponent, `man` bits of mantissa; 0x80 is the only NaN, there is no infinity and no -0 ------- */
-
-static int f8_man(DType t) { return t == DT_F8_143 ? 3 : 2; }
-static int f8_bias(DType t) { return t == DT_F8_143 ? 8 : 16; }
-
-float f8_to_f32(DType t, uint8_t b)
-{
-	if (b == 0x80) return NAN;
-	int man = f8_man(t), e = (b & 0x7f) >> man, m = b & ((1 << man) - 1);
-	float v = e ? ldexpf((float)(m + (1 << man)), e - f8_bias(t) - man) : ldexpf((float)m, 1 - f8_bias(t) - man);
-	return b & 0x80 ? -v : v;
-}
+float f8_to_f32(DType t, uint8_t b) { return t == DT_F8_143 ? f8_143_load(b) : f8_152_load(b); }
 
 uint8_t f32_to_f8(DType t, float x, int nan_on_overflow)
 {
-	if (!(abs_f32(x) <= FLT_MAX)) return 0x80;
-	if (x == 0) return 0;
-	int man = f8_man(t), e;
-	frexpf(x, &e);                                       /* |x| in [2^(e-1), 2^e) */
-	int unit = (e - 1 < 1 - f8_bias(t) ? 1 - f8_bias(t) : e - 1) - man;
-	float q = ldexpf(abs_f32(x), -unit), r = q + 8388608.0f - 8388608.0f;    /* q < 2^4: rounded to nearest even */
-	int code = (int)r + ((unit + man + f8_bias(t) - 1) << man);              /* a carry moves into the exponent */
-	if (code > 0x7f) return nan_on_overflow ? 0x80 : x < 0 ? 0xff : 0x7f;
-	return (uint8_t)(code && x < 0 ? code | 0x80 : code);
+	uint32_t over = nan_on_overflow ? 0x80 : 0x7f;
+	return t == DT_F8_143 ? f8_143_store(x, over) : f8_152_store(x, over);
 }
 
 /* --- one element, any type ------------------------------------------------------------------------------------------ */

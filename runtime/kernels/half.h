@@ -35,6 +35,39 @@ VM uint16_t brain_store(float x)
 	return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? (u >> 16 | 0x40u) : r);
 }
 
+/* --- float8: sign, exponent with a bias of 8 or 16, `man` bits of mantissa; 0x80 is the only NaN, there is no infinity and no -0 */
+
+VM float eighth_load(int man, int bias, uint8_t b)
+{
+	uint32_t m = b & 0x7fu, sign = (uint32_t)(b & 0x80u) << 24;
+	/* as for halves: 2^(127 - bias) moves the bias and makes denormals normal */
+	float v = f32_bits(m << (23 - man)) * f32_bits((uint32_t)(254 - bias) << 23);
+	uint32_t u = bits_f32(v) | sign;
+	return f32_bits(b == 0x80 ? 0x7fc00000u : u);
+}
+
+/* over: what finite values become that are too large, 0x80 or 0x7f */
+VM uint8_t eighth_store(int man, int bias, float x, uint32_t over)
+{
+	uint32_t u = bits_f32(x), m = u & 0x7fffffffu, sign = u >> 24 & 0x80u, cut = 23u - (uint32_t)man, low = (uint32_t)(127 - bias) << 23;
+	uint32_t normal = (m + ((1u << (cut - 1)) - 1) + (m >> cut & 1) - low) >> cut;
+	/* denormals are in units of 2^(1 - bias - man): adding 2^23 of them leaves their number in the low bits */
+	uint32_t unit = (uint32_t)(151 - bias - man) << 23, small = bits_f32(f32_bits(m) + f32_bits(unit)) - unit;
+	uint32_t c = m < low + (1u << 23) ? small : normal;
+	uint32_t code = c > 0x7fu ? over : c;
+	code |= code ? sign : 0;
+	return (uint8_t)(m >= 0x7f800000u ? 0x80u : code);
+}
+
+#define F8_143 3, 8
+#define F8_152 2, 16
+VM float   f8_143_load(uint8_t b)                { return eighth_load(F8_143, b); }
+VM float   f8_152_load(uint8_t b)                { return eighth_load(F8_152, b); }
+VM uint8_t f8_143_store(float x, uint32_t over)  { return eighth_store(F8_143, x, over); }
+VM uint8_t f8_152_store(float x, uint32_t over)  { return eighth_store(F8_152, x, over); }
+#undef F8_143
+#undef F8_152
+
 /* a double as a float rounded to odd: rounding that to a half gives what rounding the double would */
 VM float f32_odd(double x)
 {

@@ -116,8 +116,8 @@ LOOP1(u64, u64, abs, x)
 	X(I32, int, i64, v, (int)v)                        X(I64, i64, i64, v, v) \
 	X(U8,  unsigned char, i64, v, (unsigned char)v)    X(U16, unsigned short, i64, v, (unsigned short)v) \
 	X(U32, unsigned, i64, v, (unsigned)v)              X(U64, u64, u64, v, v) \
-	X(F8_143, unsigned char, float, f8_to_f32(DT_F8_143, v), f32_to_f8(DT_F8_143, v, 1)) \
-	X(F8_152, unsigned char, float, f8_to_f32(DT_F8_152, v), f32_to_f8(DT_F8_152, v, 1)) \
+	X(F8_143, unsigned char, float, f8_143_load(v), f8_143_store(v, 0x80)) \
+	X(F8_152, unsigned char, float, f8_152_load(v), f8_152_store(v, 0x80)) \
 	X(F16, unsigned short, float, half_load(v), half_store(v)) \
 	X(BF16, unsigned short, float, brain_load(v), brain_store(v)) \
 	X(F32, float, float, v, v)                         X(F64, double, double, v, v)

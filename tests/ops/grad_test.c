@@ -91,6 +91,7 @@ static void refusals(void)
 	refused("relu_", "f64[2]", "");
 	refused("increment_mod", "f64[2]", "increment = 1, modulus = 3");
 	refused("cast", "f64[2]", "data_type = i32");
+	refused("pow2scale_then_cast", "f32[2] i32[]", "data_type = f8_143");      /* R104 */
 }
 
 static void covered(void)

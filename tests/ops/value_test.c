@@ -67,6 +67,7 @@ static double f_lt(double a, double b) { return a < b; }
 static double f_le(double a, double b) { return a <= b; }
 static double f_and(double a, double b) { return a != 0 && b != 0; }
 static double f_or(double a, double b) { return a != 0 || b != 0; }
+static double f_scaled2(double a, double b) { return ldexp(a, (int)b); }
 static double f_scaled(double a, double b) { return 2 * a - 0.5 * b; }
 static double f_acc_sq(double a, double b) { return a + 0.5 * b * b; }
 static double f_acc_f(double a, double b) { return a + 0.25 * b; }
@@ -341,6 +342,12 @@ static void product(Prog *p, int a, int b, double alpha, double *y)
 			}
 	}
 }
+static void r_matmul8(Prog *p, const Op *op)
+{
+	(void)op;
+	product(p, 0, 1, 1, expected[0]);
+	for (int k = 0; k < NY(0); k++) Y(0, k) = ldexp(Y(0, k), (int)X(2, 0));
+}
 static void r_matmul(Prog *p, const Op *op) { (void)op; product(p, 0, 1, 1, expected[0]); }
 static void r_gemm(Prog *p, const Op *op)
 {
@@ -452,7 +459,11 @@ static const Case cases[] = {
 	UNARY("copy", f_same), { "R119", "ipu_copy", "f32[5, 7]", "destination = 1", .f1 = f_same }, { "", "io_tile_copy", "f16[5]", "", .f1 = f_same }, { "", "abs", "i8[9]", "", .f1 = fabs }, { "", "clip", "f32[40]", "min = -1, max = 0.5", .f1 = f_clip }, { "", "increment_mod", "i32[9]", "increment = 2, modulus = 3", .f1 = f_incmod },
 	{ "", "increment_mod", "f64[9]", "increment = 2, modulus = 3", .f1 = f_incmod },
 	{ "R140", "exp_", "f32[4]", "", .f1 = exp }, { "R140", "gelu_", "f64[4]", "", .f1 = f_gelu }, { "R140", "relu_", "f32[200]", "", .f1 = f_relu }, { "R139", "detach_", "f32[3]", "", .f1 = f_same },
-	{ "", "float8_values", "f8_143[40]", "", .f1 = f_same, .tol = 0.1 }, { "", "power_of_2", "i32[]", "", .f1 = exp2, .top = 30 }, { "", "cast", "f32[40]", "data_type = f64", .f1 = f_same }, { "", "cast", "f32[9]", "data_type = i32", .f1 = f_trunc, .lo = -4, .hi = 4 }, { "", "cast", "i32[9]", "data_type = f16", .f1 = f_same },
+	{ "", "float8_values", "f8_143[40]", "", .f1 = f_same, .tol = 1e-9 }, { "", "float8_round", "f32[40]", "data_type = f8_152", .f1 = f_same, .tol = 0.13 },
+	{ "R93", "pow2scale_then_cast", "f32[200] i32[]", "data_type = f8_143", .f2 = f_scaled2, .tol = 0.07 }, { "R93", "pow2scale_then_cast", "f16[3, 5] i32[]", "data_type = f8_152", .f2 = f_scaled2, .tol = 0.13 },
+	{ "R93", "cast_then_pow2scale", "f8_152[200] i32[]", "data_type = f32", .f2 = f_scaled2, .tol = 1e-9 }, { "R93", "cast_then_pow2scale", "f8_143[] i32[]", "data_type = f16", .f2 = f_scaled2, .tol = 1e-9 },
+	{ "R100", "matmul_pow2scaled", "f8_143[3, 5] f8_152[5, 4] i32[]", "", r_matmul8, .tol = 1e-9 }, { "R100", "matmul_pow2scaled", "f8_143[2, 3, 5] f8_143[5, 4] i32[]", "", r_matmul8, .tol = 1e-9 },
+	 { "", "power_of_2", "i32[]", "", .f1 = exp2, .top = 30 }, { "", "cast", "f32[40]", "data_type = f64", .f1 = f_same }, { "", "cast", "f32[9]", "data_type = i32", .f1 = f_trunc, .lo = -4, .hi = 4 }, { "", "cast", "i32[9]", "data_type = f16", .f1 = f_same },
 	BINARY("add", f_add), BINARY("sub", f_sub), BINARY("mul", f_mul), BINARY("div", f_div), BINARY("fmod", fmod), BINARY("pow", pow), { "", "add", "i64[5] i64[5]", "", .f2 = f_add },
 	{ "", "pow", "i32[6] i32[6]", "", .f2 = pow, .top = 4 },
 	{ "R140", "add_", "f32[3, 5] f32[5]", "", .f2 = f_add }, { "", "maximum", "f32[3, 1] f32[4] f32[]", "", .ref = r_maximum }, { "", "sum_n", "f64[7] f64[7] f64[7]", "", .ref = r_sum_n },
@@ -591,6 +602,11 @@ static void corners(void)
 	exact("", "argmax", "f32[4]", "", N(5, 1, 5, 2), N(0));
 	exact("", "argmin", "i32[4]", "", N(5, 1, 5, 1), N(1));
 	exact("", "cumsum", "f32[4]", "", N(1, NAN, 1, INFINITY), N(1, NAN, NAN, NAN));
+	exact("R93 R95", "pow2scale_then_cast", "f32[9] i32[]", "data_type = f8_143", N(0.75, 250, -250, INFINITY, NAN, -0.0, -1e-9, 240, 0x1p-10, 0), N(0.75, NAN, NAN, NAN, NAN, 0, 0, 240, 0x1p-10));
+	exact("R93 R95", "pow2scale_then_cast", "f32[2] i32[]", "data_type = f8_143", N(0.75, 1e38, 31), N(NAN, NAN));
+	exact("R93 R95", "pow2scale_then_cast", "f16[3] i32[]", "data_type = f8_152", N(70000, 0.25, 57344, 0), N(NAN, 0.25, 57344));
+	exact("R93", "cast_then_pow2scale", "f8_152[4] i32[]", "data_type = f16", N(57344, -57344, 0x1p-17, NAN, 1), N(INFINITY, -INFINITY, 0x1p-16, NAN));
+	exact("R103", "identity", "f8_143[3]", "", N(NAN, 240, -0x1p-10), N(NAN, 240, -0x1p-10));
 	exact("", "cast", "f32[5]", "data_type = i8", N(-1.9, 1.9, 300, -300, NAN), N(-1, 1, 127, -128, 0));
 	exact("", "cast", "i32[2]", "data_type = i8", N(130, -129), N(-126, 127));
 	exact("", "cast", "f32[3]", "data_type = bool", N(0.25, 0, NAN), N(1, 0, 1));
@@ -621,6 +637,9 @@ static void fault(const char *op, const char *operands, const char *attrs, const
 
 static void faults(void)
 {
+	fault("pow2scale_then_cast", "f32[1] i32[]", "data_type = f8_143", N(1, 32), "log2_scale is 32");          /* R99 */
+	fault("cast_then_pow2scale", "f8_143[1] i32[]", "data_type = f32", N(1, -33), "log2_scale is -33");
+	fault("matmul_pow2scaled", "f8_143[1] f8_143[1] i32[]", "", N(1, 1, 32), "log2_scale is 32");
 	fault("div", "i32[2] i32[2]", "", N(1, 2, 1, 0), "zero");
 	fault("fmod", "u8[2] u8[]", "", N(1, 2, 0), "zero");
 	fault("gather", "f32[3] i32[2]", "", N(1, 2, 3, 0, 3), "3");
