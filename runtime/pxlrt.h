@@ -6,7 +6,7 @@
 #ifndef PXLRT_H
 #define PXLRT_H
 
-#define PXLRT_ABI 2
+#define PXLRT_ABI 3
 #define PXLRT_BLOCK 128                  /* elements a blocked loop handles at a time */
 
 struct pxlrt;
@@ -78,6 +78,20 @@ struct pxlrt_copy { int size /* bytes per element */, rank; long dim[PXLRT_MAXRA
 /* x seen as [outer, n, inner], working along n */
 struct pxlrt_axis { int dtype; long outer, n, inner; };
 
+/* between `small`, contiguous of shape dim, and `big`, strides as given: small[p] and big[p with p[axis] := index of p] meet, for each p.
+ * step: strides of the indices, 0 where they repeat.  An index not below `limit` is a fault, or, if lenient, meets nothing (reading gives 0). */
+enum { PXLRT_SCATTER_READ, PXLRT_SCATTER_WRITE, PXLRT_SCATTER_SUM, PXLRT_SCATTER_MAX, PXLRT_SCATTER_MIN };
+struct pxlrt_scatter {
+	int dtype, idx_dtype, mode, lenient, rank, axis;
+	long limit, dim[PXLRT_MAXRANK], stride[PXLRT_MAXRANK], step[PXLRT_MAXRANK];
+};
+
+/* a window of a tensor of `limit`, beginning at index[i] along axis[i] and at 0 along the others; out of it, or (write) into it */
+struct pxlrt_dynamic {
+	int size /* bytes per element */, idx_dtype, write, rank, n, axis[PXLRT_MAXRANK];
+	long limit[PXLRT_MAXRANK], window[PXLRT_MAXRANK], stride[PXLRT_MAXRANK];
+};
+
 /* windows over n images of `groups` times c (x side) or m (y side) channels: position i of y and tap k meet
  * position i·stride + k·dilation - pad of x, which may lie outside.  x[images, groups·c, x…], y[images, groups·m, y…] */
 enum { PXLRT_MAXSPACE = PXLRT_MAXRANK - 2 };
@@ -141,6 +155,9 @@ struct pxlrt {
 	 * Out of range: zeros when zero_oor, else a fault.  scatter_add is its transpose (y must be zeroed). */
 	int (*gather)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int idx_dtype, long count, int zero_oor, const void *x, const void *idx, void *y);
 	int (*scatter_add)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int idx_dtype, long count, const void *g, const void *idx, void *y);
+
+	int (*scatter)(struct pxlrt_lane *ln, const struct pxlrt_scatter *d, void *small, const void *idx, void *big);
+	int (*window_copy)(struct pxlrt_lane *ln, const struct pxlrt_dynamic *d, const void *index, void *big, void *window);
 
 	/* convolutions; w[groups·m, c, k…] and what is summed up are of class f32 (f64 for f64).  conv: y from x and w.
 	 * conv_data: x from y and w as conv_turn lays it out.  conv_weight: `parts` sums over parts of the images, to be added.

@@ -13,8 +13,7 @@ static const char *const level_names[] = { "TRACE", "DEBUG", "INFO", "WARN", "ER
 const char *env_text(const char *ours, const char *theirs)
 {
 	const char *v = getenv(ours);
-	if (!v || !*v) v = theirs ? getenv(theirs) : NULL;
-	return v && *v ? v : NULL;
+	return v || !theirs ? v : getenv(theirs);
 }
 
 /* %v the message, %l its level, %n the library's name, %% itself; anything else stands for itself */
@@ -52,5 +51,5 @@ void log_begin(pxl_ctx *cx)
 		cx->log_level = (LogLevel)i;
 		return;
 	}
-	if (want) cx_log(cx, LOG_WARN, "there is no log level `%s`; TRACE, DEBUG, INFO, WARN, ERR, CRITICAL and OFF are: WARN it is", want);
+	if (want && *want) cx_log(cx, LOG_WARN, "there is no log level `%s`; TRACE, DEBUG, INFO, WARN, ERR, CRITICAL and OFF are: WARN it is", want);
 }
