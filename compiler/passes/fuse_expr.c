@@ -27,7 +27,7 @@ static int ternary(Bind *b);
 
 static int fail(Bind *b, const char *what)
 {
-	if (!b->failed && b->why) buf_printf(b->why, "expression of `%s`: %s at `%s`", op_def(b->op)->name, what, b->s);
+	if (!b->failed && b->why) buf_printf(b->why, "expression of `%s`: %s at `%s`", op_def(b->op)->name, what, b->s ? b->s : "");
 	b->failed = 1;
 	return 0;
 }

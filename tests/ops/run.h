@@ -148,4 +148,30 @@ static inline void prog_fill(Prog *p, double lo, double hi, int top, unsigned se
 		}
 }
 
+/* operands are what their dtype holds */
+static inline void prog_round(Prog *p)
+{
+	for (int i = 0; i < p->nin; i++)
+		for (int k = 0; k < p->in[i].n; k++) {
+			char x[8];
+			rt_set(p->in[i].dtype, x, 0, p->in[i].v[k]);
+			p->in[i].v[k] = rt_get(p->in[i].dtype, x, 0);
+		}
+}
+
+/* it compiles, and running it on these numbers is a fault whose text has `word` */
+static inline void fault(const char *op, const char *operands, const char *attrs, const double *in, const char *word)
+{
+	Prog p;
+	prog_open(&p);
+	prog_op(&p, op, operands, attrs);
+	int ok = prog_compile(&p, 2);
+	for (int i = 0; ok && i < p.nin; i++)
+		for (int k = 0; k < p.in[i].n; k++) p.in[i].v[k] = *in++;
+	int ran = ok && prog_run(&p);
+	if (!ok || ran || !strstr(p.err.text, word)) printf("%s(%s): %s\n", op, operands, p.err.text);
+	CHECK("", ok && !ran && strstr(p.err.text, word));
+	prog_close(&p);
+}
+
 #endif

@@ -131,17 +131,6 @@ static const Case cases[] = {
 
 static double tolerance(const Case *c, DType t) { return c->tol ? c->tol : t == DT_F64 ? 1e-12 : t == DT_F16 ? 2e-3 : t == DT_BF16 ? 1e-2 : 1e-6; }
 
-/* operands are what their dtype holds */
-static void round_operands(Prog *p)
-{
-	for (int i = 0; i < p->nin; i++)
-		for (int k = 0; k < p->in[i].n; k++) {
-			char x[8];
-			rt_set(p->in[i].dtype, x, 0, p->in[i].v[k]);
-			p->in[i].v[k] = rt_get(p->in[i].dtype, x, 0);
-		}
-}
-
 static int compare(const Case *c, Prog *p, const Op *op)
 {
 	double *y = NEWN(&p->t.mem, double, p->out[0].n + 1);
@@ -166,7 +155,7 @@ static int run(const Case *c, int level)
 	if (ok && c->want[0] != 'E') {
 		ok = prog_compile(&p, level);
 		if (ok) prog_fill(&p, -4, 4, c->top ? c->top : strstr(c->op, "dynamic") ? 4 : 5, 7);
-		if (ok) round_operands(&p);
+		if (ok) prog_round(&p);
 		ok = ok && prog_run(&p) && compare(c, &p, op);
 	}
 	if (!ok) printf("%s(%s; %s) at -O%d failed %s\n", c->op, c->operands, c->attrs, level, p.err.text);

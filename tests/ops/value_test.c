@@ -621,20 +621,6 @@ static void corners(void)
 	exact("", "mul", "f16[2] f32[]", "", N(1, 3, 0.5), N(0.5, 1.5));
 }
 
-static void fault(const char *op, const char *operands, const char *attrs, const double *in, const char *word)
-{
-	Prog p;
-	prog_open(&p);
-	prog_op(&p, op, operands, attrs);
-	int ok = prog_compile(&p, 2);
-	for (int i = 0; ok && i < p.nin; i++)
-		for (int k = 0; k < p.in[i].n; k++) p.in[i].v[k] = *in++;
-	int ran = ok && prog_run(&p);
-	if (!ok || ran || !strstr(p.err.text, word)) printf("%s(%s): %s\n", op, operands, p.err.text);
-	CHECK("", ok && !ran && strstr(p.err.text, word));
-	prog_close(&p);
-}
-
 static void faults(void)
 {
 	fault("pow2scale_then_cast", "f32[1] i32[]", "data_type = f8_143", N(1, 32), "log2_scale is 32");          /* R99 */

@@ -196,20 +196,6 @@ static void r_roi(const Case *c, const Prog *p, double *y)
 	}
 }
 
-static void fault(const char *op, const char *operands, const char *attrs, const double *in, const char *word)
-{
-	Prog p;
-	prog_open(&p);
-	prog_op(&p, op, operands, attrs);
-	int ok = prog_compile(&p, 2);
-	for (int i = 0; ok && i < p.nin; i++)
-		for (int k = 0; k < p.in[i].n; k++) p.in[i].v[k] = *in++;
-	int ran = ok && prog_run(&p);
-	if (!ok || ran || !strstr(p.err.text, word)) printf("%s(%s): %s\n", op, operands, p.err.text);
-	CHECK("", ok && !ran && strstr(p.err.text, word));
-	prog_close(&p);
-}
-
 /* --- the cases -------------------------------------------------------------------------------------------------------------------- */
 
 #define S(...) .stride = { __VA_ARGS__ }
@@ -290,17 +276,6 @@ static const Case cases[] = {
 
 static double tolerance(DType t) { return t == DT_F64 ? 1e-12 : t == DT_F16 ? 3e-3 : t == DT_BF16 ? 2e-2 : 2e-5; }
 
-/* operands are what their dtype holds */
-static void round_operands(Prog *p)
-{
-	for (int i = 0; i < p->nin; i++)
-		for (int k = 0; k < p->in[i].n; k++) {
-			char x[8];
-			rt_set(p->in[i].dtype, x, 0, p->in[i].v[k]);
-			p->in[i].v[k] = rt_get(p->in[i].dtype, x, 0);
-		}
-}
-
 static int compare(const Case *c, Prog *p, int level)
 {
 	double *y = NEWN(&p->t.mem, double, p->out[0].n + 1), tol = tolerance(p->out[0].dtype);
@@ -324,7 +299,7 @@ static int run(const Case *c, int level)
 	ok = ok && prog_compile(&p, level);
 	if (ok) {
 		prog_fill(&p, c->hi ? c->lo : -1, c->hi ? c->hi : 1, c->top ? c->top : 5, 1);
-		round_operands(&p);
+		prog_round(&p);
 	}
 	ok = ok && prog_run(&p) && compare(c, &p, level);
 	if (!ok) printf("%s(%s; %s) at -O%d failed %s\n", c->op, c->operands, c->attrs, level, p.err.text);
