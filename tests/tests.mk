@@ -35,7 +35,7 @@ coverage:
 	sh tools/coverage.sh $(BUILD)/log/shown > docs/coverage.md
 
 deps-bench:
-	apt-get install -y --no-install-recommends python3-torch
+	apt-get install -y --no-install-recommends python3-torch libopenblas0-pthread
 bench: all
 	@BUILD=$(BUILD) sh tests/bench/run.sh
 .PHONY: fuzz coverage deps-bench
