@@ -71,7 +71,8 @@ static pxl_status build_ir(Unit *u, BuildCall *c)
 	elab_seed(u->elab, c->o.seed);
 	c->p->ir = elab_program(u->elab, name, (const ElabSet *)c->o.sets, (int)c->o.nset, c->o.replicas);
 	u->drawing = NULL;
-	return c->p->ir ? PXL_OK : PXL_EMODEL;
+	if (c->p->ir) return PXL_OK;
+	return elab_bad_sets(u->elab) ? cx_fail(u->cx, PXL_EINVAL, "program `%s` cannot be set so", name) : PXL_EMODEL;
 }
 
 static void describe_program(pxl_program *p)

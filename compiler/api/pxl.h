@@ -131,7 +131,7 @@ PXL_API PXL_MUST pxl_status pxl_model_ast(pxl_model *m, const char **out);      
 PXL_API PXL_MUST pxl_status pxl_format(pxl_ctx *cx, const char *name, const char *text, size_t len, const char **out);
 
 /* --- programs ---------------------------------------------------------------------------------------------- */
-typedef struct pxl_set { const char *name, *value; } pxl_set;     /* value as typed: "8", "0.05", "[1, 2]" */
+typedef struct pxl_set { const char *name, *value; } pxl_set;     /* value as typed: "8", "0.05", "[1, 2]"; one that does not fit is EINVAL, with diagnostics */
 typedef enum pxl_jit { PXL_JIT_AUTO, PXL_JIT_TCC, PXL_JIT_CC } pxl_jit;
 
 typedef struct pxl_program_options {

@@ -99,6 +99,8 @@ static pxl_status make_program(Tm *t)
 	po.nset = k;
 	pxl_status st = pxl_program_new(t->m, &po, &t->p);
 	cx_free(cx, sets);
+	/* what the task itself sets is part of the model */
+	if (st == PXL_EINVAL && t->o.program.nset == 0 && pxl_diag_count(cx)) return cx_fail(cx, PXL_EMODEL, "the model has an error");
 	return st;
 }
 
@@ -139,9 +141,10 @@ static pxl_status all_epochs(Tm *t)
 	int stop = 0;
 	t->started = now_ms();
 	while (t->at.epoch < t->epochs && !at_limit(t) && !stop) {
+		/* here, not after an epoch: a run that stopped between two has the first one's sums in its file */
+		if (t->at.position == 0) sums_clear(t->epoch_sums, t->p->rt.nstream);
 		pxl_status st = one_epoch(t, &stop);
 		if (st != PXL_OK) return st;
-		if (t->at.position == 0 && t->at.epoch < t->epochs && !at_limit(t) && !stop) sums_clear(t->epoch_sums, t->p->rt.nstream);
 	}
 	t->result.interrupted = stop;
 	return PXL_OK;

@@ -177,6 +177,8 @@ static int check_built(Elab *e, int errors)
 	return e->ds->errors == errors && ir_check_ambiguity(e->b.ir) && e->ds->errors == errors;
 }
 
+int elab_bad_sets(const Elab *e) { return e->bad_sets; }
+
 Ir *elab_program(Elab *e, const char *name, const ElabSet *sets, int nset, int replicas)
 {
 	const Ast *p = find_program(e, name);
@@ -193,6 +195,7 @@ Ir *elab_program(Elab *e, const char *name, const ElabSet *sets, int nset, int r
 	e->self = e->owner = NULL;
 	args.at = e->at = p->u.program.name_at;
 	Env *env = set_args(e, p, sets, nset, &args) ? bind_program(e, p, &args) : NULL;
+	e->bad_sets = !env && nset > 0;
 	if (!env || !apply_settings(e, env, p, &rf, &transfers)) return NULL;
 	Ir *ir = ir_new(e->mem, e->names, e->ds, replicas > 0 ? replicas : rf);
 	ir->transfers = transfers;

@@ -41,6 +41,7 @@ const char *elab_program_param(Elab *e, const char *program, int i);
 typedef struct ElabSet { const char *name, *value; } ElabSet;
 /* Run a program's body: its IR, checked and frozen; NULL after errors. replicas > 0 overrides the setting. */
 Ir *elab_program(Elab *e, const char *name, const ElabSet *sets, int nset, int replicas);
+int elab_bad_sets(const Elab *e);                            /* after NULL: the sets are to blame, not the model */
 
 /* --- tasks ---------------------------------------------------------------------------------------------- */
 /* host expressions over a run (`show`, `report`): a small tree evaluated after, or during, the run */

@@ -50,6 +50,7 @@ struct Elab {
 	Map draws;                           /* interned name → how many initial values were drawn for it, + 1 */
 	uint32_t arrays;                     /* random host arrays made so far: their stream names */
 	int built;                           /* programs so far: their numbers */
+	int bad_sets;                        /* the last program was not built because of what its parameters were set to */
 	int replicas_given;                  /* the command line says how many: the model cannot */
 	int loading_task;                    /* evaluating a task's fields: files may be named */
 };

@@ -46,12 +46,14 @@ pxl_program_options host_program_options(const Cli *c);
 int  exit_code(pxl_status st);
 int  say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));     /* "pxlc: …" on standard error */
 int  usage(const Cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));   /* says, returns EXIT_USAGE */
+int  failed(const Cli *c, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));   /* says, under --json too; returns code */
 int  finish_output(void);                              /* flushes standard output; EXIT_IO if that fails */
 
 /* --- values.c */
 void json_string(FILE *f, const char *s);
 void json_number(FILE *f, double x);                   /* null for what JSON has no number for */
 void print_number(FILE *f, double x);                  /* shortest form that reads back */
+void spec_text(pxl_dtype t, int rank, const int64_t *dim, char *out, size_t size);     /* 256 bytes are enough */
 void print_spec(FILE *f, pxl_dtype t, int rank, const int64_t *dim);
 void print_array(FILE *f, pxl_dtype t, int rank, const int64_t *dim, const void *data);    /* long ones abridged */
 void json_array(FILE *f, pxl_dtype t, int rank, const int64_t *dim, const void *data);

@@ -15,8 +15,7 @@ static int feed(Host *h, int index, const char *file)
 	st = pxl_write_array(h->s, index, &a);
 	pxl_array_free(h->cx, &a);
 	if (st == PXL_OK) return 0;
-	say("`%s`: %s", file, pxl_session_errmsg(h->s));
-	return st == PXL_EINVAL ? EXIT_IO : exit_code(st);
+	return failed(h->c, st == PXL_EINVAL ? EXIT_IO : exit_code(st), "`%s`: %s", file, pxl_session_errmsg(h->s));
 }
 
 static int no_stream(Host *h, pxl_kind kind, const char *name)
@@ -52,10 +51,9 @@ static int feed_all(Host *h)
 		int given = 0;
 		for (int k = 0; k < h->c->in.n; k++) given |= !strncmp(h->c->in.at[k], info.name, n) && h->c->in.at[k][n] == '=';
 		if (given) continue;
-		fprintf(stderr, "pxlc run: input `%s` has no data; give it ", info.name);
-		print_spec(stderr, info.dtype, info.rank, info.dim);
-		fprintf(stderr, " with --in %s=FILE.npy\n", info.name);
-		return EXIT_USAGE;
+		char spec[256] = "";
+		spec_text(info.dtype, info.rank, info.dim, spec, sizeof spec);
+		return usage(h->c, "input `%s` has no data; give it %s with --in %s=FILE.npy", info.name, spec, info.name);
 	}
 	return 0;
 }
@@ -78,10 +76,7 @@ static int check_outs(Host *h)
 	for (int i = 0; i < h->c->out.n; i++) {
 		const char *o = h->c->out.at[i], *eq = strchr(o, '=');
 		if (!eq) {
-			if (mkdir(o, 0777) != 0 && errno != EEXIST) {
-				say("cannot make the folder `%s`: %s", o, strerror(errno));
-				return EXIT_IO;
-			}
+			if (mkdir(o, 0777) != 0 && errno != EEXIST) return failed(h->c, EXIT_IO, "cannot make the folder `%s`: %s", o, strerror(errno));
 			continue;
 		}
 		snprintf(name, sizeof name, "%.*s", (int)(eq - o), o);
@@ -90,44 +85,57 @@ static int check_outs(Host *h)
 	return 0;
 }
 
-static int put_out(Host *h, const pxl_info *info, const void *data, int *first)
+static int write_out(Host *h, const pxl_info *info, const void *data)
 {
 	char path[4096];
 	const char *file = out_file(h, info->name, path, sizeof path);
-	if (file) {
-		pxl_status st = pxl_npy_write(h->cx, file, info->dtype, info->rank, info->dim, data);
-		if (st != PXL_OK) return host_fail(h, st);
-	}
+	pxl_status st = file ? pxl_npy_write(h->cx, file, info->dtype, info->rank, info->dim, data) : PXL_OK;
+	return st == PXL_OK ? 0 : host_fail(h, st);
+}
+
+static int show_out(Host *h, const pxl_info *info, const void *data)
+{
+	char path[4096];
 	if (h->c->json) {
-		printf("%s", *first ? "" : ", ");
 		json_string(stdout, info->name);
 		printf(": {\"dtype\": \"%s\", \"shape\": [", pxl_dtype_name(info->dtype));
 		for (int i = 0; i < info->rank; i++) printf("%s%lld", i ? ", " : "", (long long)info->dim[i]);
 		printf("], \"values\": ");
 		json_array(stdout, info->dtype, info->rank, info->dim, data);
 		printf("}");
-	} else if (!file) {
+	} else if (!out_file(h, info->name, path, sizeof path)) {
 		printf("%s: ", info->name);
 		print_spec(stdout, info->dtype, info->rank, info->dim);
 		putchar('\n');
 		print_array(stdout, info->dtype, info->rank, info->dim, data);
 	}
-	*first = 0;
 	return 0;
 }
 
-static int put_outs(Host *h)
+static int each_out(Host *h, int (*put)(Host *h, const pxl_info *info, const void *data), const char *between)
 {
 	pxl_info info;
-	int first = 1, code = 0;
-	if (h->c->json) printf("{");
+	int n = 0, code = 0;
 	for (int i = 0; !code && pxl_get_info(h->p, i, &info); i++) {
 		if (info.kind != PXL_OUTPUT || !info.used) continue;
 		void *data = malloc(info.bytes + 1);
 		pxl_status st = data ? pxl_read(h->s, i, data, info.bytes) : PXL_ENOMEM;
-		code = st == PXL_OK ? put_out(h, &info, data, &first) : host_fail_session(h, st);
+		if (n++) fputs(between, stdout);
+		code = st == PXL_OK ? put(h, &info, data) : host_fail_session(h, st);
 		free(data);
 	}
+	return code;
+}
+
+/* files before words: when one cannot be written, that is all there is to say */
+static int put_outs(Host *h)
+{
+	int code = each_out(h, write_out, "");
+	pxl_status st = !code && h->c->save ? pxl_save(h->s, h->c->save) : PXL_OK;
+	if (st != PXL_OK) code = host_fail_session(h, st);
+	if (code) return code;
+	if (h->c->json) printf("{");
+	code = each_out(h, show_out, h->c->json ? ", " : "");
 	if (h->c->json) printf("}\n");
 	return code;
 }
@@ -140,7 +148,6 @@ static int run_once(Host *h)
 	pxl_status st = pxl_run(h->s, 1);
 	if (st != PXL_OK) return host_fail_session(h, st);
 	code = put_outs(h);
-	if (!code && h->c->save && (st = pxl_save(h->s, h->c->save)) != PXL_OK) code = host_fail_session(h, st);
 	return code ? code : finish_output();
 }
 

@@ -5,10 +5,19 @@
 
 #include "compiler/pxlc/commands.h"
 
-static int put_text(const char *text)
+/* under --json an object of the text and what it is: {"stage": "c", "text": "…"} */
+static int put_text(const Cli *c, const char *what, const char *which, const char *text)
 {
-	fputs(text, stdout);
 	size_t n = strlen(text);
+	if (c->json) {
+		printf("{\"%s\": ", what);
+		json_string(stdout, which);
+		printf(", \"text\": ");
+		json_string(stdout, text);
+		printf("}\n");
+		return finish_output();
+	}
+	fputs(text, stdout);
 	if (n && text[n - 1] != '\n') putchar('\n');
 	return finish_output();
 }
@@ -56,7 +65,7 @@ static int emit_stage(Host *h, const char *stage)
 		if (code) return code;
 		st = pxl_emit(h->p, stage, h->c->after, &text);
 	}
-	return st == PXL_OK ? put_text(text) : host_fail(h, st);
+	return st == PXL_OK ? put_text(h->c, "stage", stage, text) : host_fail(h, st);
 }
 
 int cmd_emit(Cli *c)
@@ -88,8 +97,15 @@ static int describe(Cli *c, const char *what, const char *name)
 	int code = host_context(&h, c);
 	if (code) return code;
 	pxl_status st = pxl_describe(h.cx, what, name, &text);
-	if (st == PXL_OK) code = put_text(text);
-	else code = usage(c, "%s", pxl_errmsg(h.cx));
+	if (st != PXL_OK) {
+		code = usage(c, "%s", pxl_errmsg(h.cx));
+	} else if (strstr(what, ".json")) {
+		fputs(text, stdout);
+		putchar('\n');
+		code = finish_output();
+	} else {
+		code = put_text(c, what, name ? name : "", text);
+	}
 	host_close(&h);
 	return code;
 }
@@ -119,7 +135,15 @@ int cmd_build(Cli *c)
 	if (!code) {
 		pxl_status st = pxl_ship(h.p, c->output);
 		code = st == PXL_OK ? 0 : host_fail(&h, st);
-		if (!code && !c->quiet) printf("%s: see %s/README\n", h.c->files.at[0], c->output);
+		if (!code && c->json) {
+			printf("{\"model\": ");
+			json_string(stdout, c->files.at[0]);
+			printf(", \"folder\": ");
+			json_string(stdout, c->output);
+			printf("}\n");
+		} else if (!code && !c->quiet) {
+			printf("%s: see %s/README\n", c->files.at[0], c->output);
+		}
 	}
 	host_close(&h);
 	return code ? code : finish_output();

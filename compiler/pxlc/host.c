@@ -17,15 +17,36 @@ int say(const char *fmt, ...)
 	return 0;
 }
 
+static void json_error(const Cli *c, const char *message)
+{
+	if (!c->json) return;
+	printf("{\"error\": ");
+	json_string(stdout, message);
+	printf("}\n");
+}
+
 int usage(const Cli *c, const char *fmt, ...)
 {
+	char message[1024];
 	va_list ap;
 	va_start(ap, fmt);
-	fprintf(stderr, "pxlc%s%s: ", c->command ? " " : "", c->command ? c->command : "");
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	vsnprintf(message, sizeof message, fmt, ap);
 	va_end(ap);
+	fprintf(stderr, "pxlc%s%s: %s\n", c->command ? " " : "", c->command ? c->command : "", message);
+	json_error(c, message);
 	return EXIT_USAGE;
+}
+
+int failed(const Cli *c, int code, const char *fmt, ...)
+{
+	char message[1024];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(message, sizeof message, fmt, ap);
+	va_end(ap);
+	say("%s", message);
+	json_error(c, message);
+	return code;
 }
 
 int exit_code(pxl_status st)
@@ -93,13 +114,7 @@ int host_fail(Host *h, pxl_status st)
 
 int host_fail_session(Host *h, pxl_status st)
 {
-	if (h->c->json) {
-		printf("{\"error\": ");
-		json_string(stdout, pxl_session_errmsg(h->s));
-		printf("}\n");
-	}
-	say("%s", pxl_session_errmsg(h->s));
-	return exit_code(st);
+	return failed(h->c, exit_code(st), "%s", pxl_session_errmsg(h->s));
 }
 
 static void show_warnings(Host *h)
@@ -168,8 +183,7 @@ int host_model(Host *h, const char *file)
 		char *text = read_stdin(&len);
 		if (!text || ferror(stdin)) {
 			free(text);
-			say("cannot read standard input");
-			return EXIT_IO;
+			return failed(h->c, EXIT_IO, "cannot read standard input");
 		}
 		st = pxl_compile_memory(h->cx, "<stdin>", text, len, &h->m);
 		free(text);

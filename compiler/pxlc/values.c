@@ -19,12 +19,13 @@ void json_string(FILE *f, const char *s)
 	fputc('"', f);
 }
 
-/* the fewest digits that read back as the same number */
+/* the fewest digits that read back as the same number; 10 is not 1e+01 */
 static void shortest(double x, char out[40])
 {
+	double size = fabs(x);
 	for (int p = 1; p <= 17; p++) {
 		snprintf(out, 40, "%.*g", p, x);
-		if (strtod(out, NULL) == x) return;
+		if (strtod(out, NULL) == x && !(size < 1e15 && strchr(out, '+'))) return;
 	}
 }
 
@@ -45,11 +46,18 @@ void json_number(FILE *f, double x)
 	else fputs("null", f);
 }
 
+void spec_text(pxl_dtype t, int rank, const int64_t *dim, char *out, size_t size)
+{
+	int n = snprintf(out, size, "%s[", pxl_dtype_name(t));
+	for (int i = 0; i < rank; i++) n += snprintf(out + n, size - (size_t)n, "%s%lld", i ? ", " : "", (long long)dim[i]);
+	snprintf(out + n, size - (size_t)n, "]");
+}
+
 void print_spec(FILE *f, pxl_dtype t, int rank, const int64_t *dim)
 {
-	fprintf(f, "%s[", pxl_dtype_name(t));
-	for (int i = 0; i < rank; i++) fprintf(f, "%s%lld", i ? ", " : "", (long long)dim[i]);
-	fputc(']', f);
+	char text[256];
+	spec_text(t, rank, dim, text, sizeof text);
+	fputs(text, f);
 }
 
 static int is_integer(pxl_dtype t) { return t >= PXL_I8 && t <= PXL_U64; }
@@ -62,7 +70,7 @@ static void element(FILE *f, pxl_dtype t, const void *data, size_t i, int json)
 	else if (t == PXL_U64) fprintf(f, "%llu", ((const unsigned long long *)data)[i]);
 	else if (is_integer(t)) fprintf(f, "%.0f", x);
 	else if (json) json_number(f, x);
-	else if (t == PXL_F64) print_number(f, x);
+	else if (t == PXL_F64 || !isfinite(x)) print_number(f, x);     /* a NaN has no sign worth showing */
 	else fprintf(f, "%.*g", t == PXL_F32 ? 7 : 4, x);
 }
 

@@ -77,7 +77,15 @@ has 'f32[2, 2]' err
 has 'f32[3]' err
 expect 4 "$PXLC" run "$T/two.pxl" --program double --set n=4 --set k=3 --in x="$T/dir/z.npy"
 has 'f32[4]' err
-expect 1 "$PXLC" run "$T/two.pxl" --program double --set nope=4
+# settings are part of the command line, whatever the model says about them
+expect 2 "$PXLC" run "$T/two.pxl" --program double --set nope=4
+has 'has no parameter `nope`' err
+expect 2 "$PXLC" run "$T/two.pxl" --program double --set n=2.5
+has 'must be an int' err
+expect 2 "$PXLC" run "$T/two.pxl" --program double --set n=
+expect 2 "$PXLC" run "$T/two.pxl" --program double --set 'n=[1'
+expect 1 "$PXLC" run "$T/two.pxl" --program double --set n=-1
+expect 2 "$PXLC" train examples/mnist.pxl --set bach=4
 expect 2 "$PXLC" run "$T/two.pxl" --program double --set n
 
 # variables out and in
@@ -106,6 +114,32 @@ has 'did you mean `matmul`' err
 expect 0 "$PXLC" explain E0101
 expect 2 "$PXLC" explain E9999
 expect 0 "$PXLC" fmt --check examples/*.pxl lang/std/*.pxl
+# --json is one object on standard output, whatever happens
+one_object() { [ "$(wc -l < "$T/out")" = 1 ] && grep -q '^{.*}$' "$T/out" || { echo "FAILED: not one object: $*"; head -n 5 "$T/out"; bad=1; }; }
+json() { want=$1; shift; expect "$want" "$PXLC" "$@" --json; one_object "$@"; }
+for stage in ast ir schedule dot plan c; do json 0 emit $stage "$T/two.pxl" --program ones; done
+json 0 explain E0101
+json 0 ops matmul
+json 0 ops --passes
+json 0 build "$T/two.pxl" --program ones -o "$T/shipped"
+json 0 run "$T/two.pxl" --program ones --out "$T/dir"
+json 4 run "$T/two.pxl" --program ones --out z="$T/no/such/z.npy"
+json 4 run "$T/two.pxl" --program ones --save "$T/no/such/z.st"
+json 4 run "$T/two.pxl" --program double --in x="$T/dir/z.npy"
+json 2 run "$T/two.pxl" --program double
+json 2 run "$T/two.pxl" --program double --in q="$T/dir/z.npy"
+json 2 explain E9999
+json 1 run "$T/bad.pxl"
+
+# a NaN is printed the same whatever its sign
+cat > "$T/nan.pxl" <<'M'
+program p() {
+    y = variable([1.0, 0.0, -1.0]) / 0.0
+    host_store(d2h_stream("y", y.spec), y)
+}
+M
+expect 0 "$PXLC" run "$T/nan.pxl"
+has '[inf, nan, -inf]'
 # devices by name
 expect 2 "$PXLC" run "$T/two.pxl" --program ones --device nosuch
 has 'cannot be `nosuch`' err

@@ -22,6 +22,30 @@ cmp -s "$T/c.st" "$T/d.st" && { echo "FAILED: seeds do not matter"; bad=1; }
 expect 2 run train $M --limit 5 --save "$T/a.st" --resume --set batch=16
 has 'resume with the same parameters' err
 
+# stopped between two epochs: the second one's figures are its own
+cat > "$T/short.pxl" <<'P'
+program p() {
+    x = host_load(h2d_stream("x", f32[1]))
+    w = variable(zeros(), f32[1], name = "w")
+    scaled_add_(w, x, b = 0.5)
+    host_store(d2h_stream("loss", f32[1]), x * 1.0)
+}
+task train {
+    program = p
+    data    = { "x": array([[1.0], [2.0], [3.0], [4.0]]) }
+    epochs  = 2
+    show    = { "all": sum(loss) }
+    save    = "none.st"
+}
+P
+expect 0 run train "$T/short.pxl" --save "$T/whole.st" --json
+has '"all": 10'
+expect 0 run train "$T/short.pxl" --save "$T/parts.st" --limit 4 --json
+has '"all": 10'
+expect 0 run train "$T/short.pxl" --save "$T/parts.st" --resume --json
+has '"all": 10'
+check 'resumed between epochs, the same bits' cmp "$T/whole.st" "$T/parts.st"
+
 # testing
 expect 0 run test $M --weights "$T/a.st" --limit 10
 grep -q '^accuracy: [01]' "$T/out" || { echo "FAILED: no accuracy"; bad=1; }
