@@ -30,6 +30,15 @@ test: all $(TEST_BIN)
 bless: all $(TEST_BIN)
 	@BUILD=$(BUILD) BLESS=1 sh tests/run
 
+# what takes too long for every day; docs/long-tests.md keeps what it said last
+LONG_BIN := $(patsubst tests/%.c,$(BUILD)/t-long/%,$(wildcard tests/long/*.c))
+$(BUILD)/t-long/%: tests/%.c tests/check.h $(BUILD)/libpxl-internal.a
+	@mkdir -p $(@D)
+	$(call say,cc $<) $(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
+test-long: all $(LONG_BIN)
+	@for t in $(LONG_BIN); do echo "$${t##*/}"; $$t || exit 1; done
+.PHONY: test-long
+
 # docs/coverage.md from the assertions of the last `make test`
 coverage:
 	sh tools/coverage.sh $(BUILD)/log/shown > docs/coverage.md

@@ -1,5 +1,5 @@
 /* kernels_convert.c — conversions between storage formats: all 8- and 16-bit values, and the rules of `cast`. */
-#include "tests/runtime/kernels.h"
+#include "tests/runtime/narrowing.h"
 
 /* value of a small float by its definition */
 static double small_value(unsigned bits, int exp_bits, int man)
@@ -68,18 +68,18 @@ static void eighths(DType t)
 		mid &= f32_to_f8(t, (float)half, 1) == (b & 1 ? b + 1 : (b == 0x80 ? 0 : b));
 		mid &= f32_to_f8(t, (float)(v + (n - v) * 0.75), 1) == b + 1;
 	}
-	CHECK("", ok);
-	CHECK("", mid);
-	CHECK("", f32_to_f8(t, INFINITY, 0) == 0x80 && f32_to_f8(t, NAN, 0) == 0x80);
-	CHECK("", f32_to_f8(t, 1e9f, 0) == 0x7f && f32_to_f8(t, -1e9f, 0) == 0xff && f32_to_f8(t, 1e9f, 1) == 0x80);
-	CHECK("", f32_to_f8(t, -0.0f, 1) == 0 && f32_to_f8(t, -1e-30f, 1) == 0);
+	CHECK("R91 R92", ok);
+	CHECK("R92", mid);
+	CHECK("R94", f32_to_f8(t, INFINITY, 0) == 0x80 && f32_to_f8(t, NAN, 0) == 0x80);
+	CHECK("R94", f32_to_f8(t, 1e9f, 0) == 0x7f && f32_to_f8(t, -1e9f, 0) == 0xff && f32_to_f8(t, 1e9f, 1) == 0x80);
+	CHECK("R92 R96", f32_to_f8(t, -0.0f, 1) == 0 && f32_to_f8(t, -1e-30f, 1) == 0);
 }
 
 static void known_f8(void)
 {
-	CHECK("", f32_to_f8(DT_F8_143, 0.75f, 1) == 0x3C && f32_to_f8(DT_F8_143, 0.75f / 4, 1) == 0x2C && f32_to_f8(DT_F8_143, 1.5f, 1) == 0x44);
-	CHECK("", f32_to_f8(DT_F8_143, 250, 0) == 0x7F && f32_to_f8(DT_F8_143, 250, 1) == 0x80);
-	CHECK("", f32_to_f8(DT_F8_152, 0.25f, 1) == 0x38 && f32_to_f8(DT_F8_152, 0.25f / 8, 1) == 0x2C && f32_to_f8(DT_F8_152, 70000, 0) == 0x7F);
+	CHECK("R95", f32_to_f8(DT_F8_143, 0.75f, 1) == 0x3C && f32_to_f8(DT_F8_143, 0.75f / 4, 1) == 0x2C && f32_to_f8(DT_F8_143, 1.5f, 1) == 0x44);
+	CHECK("R95", f32_to_f8(DT_F8_143, 250, 0) == 0x7F && f32_to_f8(DT_F8_143, 250, 1) == 0x80);
+	CHECK("R95", f32_to_f8(DT_F8_152, 0.25f, 1) == 0x38 && f32_to_f8(DT_F8_152, 0.25f / 8, 1) == 0x2C && f32_to_f8(DT_F8_152, 70000, 0) == 0x7F);
 	CHECK("", (double)f8_to_f32(DT_F8_143, 0x7F) == 240 && (double)f8_to_f32(DT_F8_152, 0x7F) == 57344);
 }
 
@@ -151,8 +151,21 @@ static void casts(void)
 	CHECK("", rt_get(DT_BF16, &h, 0) == 0x1p62 + 0x1p55);
 }
 
+/* boundaries all, and one value in 257 of the rest; tests/long has every one */
+static void narrowing(void)
+{
+	for (size_t i = 0; i < sizeof narrows / sizeof *narrows; i++) {
+		uint32_t wrong = 0;
+		int ok = narrow_all(&narrows[i], 257, &wrong);
+		if (!ok) printf("f32 to %s: %08x\n", dtype_info[narrows[i].t].name, wrong);
+		CHECK("", ok);
+		CHECK("", narrow_boundaries(&narrows[i]));
+	}
+}
+
 int main(void)
 {
+	narrowing();
 	halves(DT_F16, 5, 10);
 	halves(DT_BF16, 8, 7);
 	eighths(DT_F8_143);
