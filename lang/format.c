@@ -125,7 +125,9 @@ static void track(Format *f, const Token *t, int is_block)
 {
 	f->last_block = 0;
 	if (t->kind == '(' || t->kind == '[' || t->kind == '{') {
-		Level l = { (char)t->kind, is_block, f->indent };
+		/* a block belongs to its statement, on whichever line of that it opens */
+		int indent = !is_block || !among_statements(f) ? f->indent : top(f) ? top(f)->indent + 1 : 0;
+		Level l = { (char)t->kind, is_block, indent };
 		vec_push(f->p->mem, &f->open, l);
 	} else if (is_closer(t->kind) && f->open.n) {
 		f->last_block = vec_last(&f->open).block;
