@@ -64,7 +64,8 @@ pxl_status pxl_write_array(pxl_session *s, int index, const pxl_array *a)
 	pxl_status st;
 	if (!a || !a->data || a->rank < 0 || a->rank > PXL_MAX_RANK) return session_fail(s, PXL_EINVAL, "no array");
 	if (!pxl_get_info(s->p, index, &info) || info.kind == PXL_OUTPUT) return pxl_write(s, index, a->data, a->bytes);   /* says what is wrong */
-	if (!takes_dtype(info.dtype, a->dtype) || !takes_shape(s->p, &info, a)) return mismatch(s, &info, a);
+	int fits = s->exact_dtypes ? info.dtype == a->dtype : takes_dtype(info.dtype, a->dtype);
+	if (!fits || !takes_shape(s->p, &info, a)) return mismatch(s, &info, a);
 	if (info.dtype == a->dtype) return pxl_write(s, index, a->data, info.bytes);
 	void *data = cx_alloc(s->p->m->cx, info.bytes + 1);
 	if (!data) return session_fail(s, PXL_ENOMEM, "out of memory for `%s`", info.name);

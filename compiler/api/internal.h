@@ -81,6 +81,7 @@ struct pxl_session {
 	void **own;                  /* per stream: the session's buffer, made at the first write, run or read */
 	void **bound;                /* per stream: the caller's array, or NULL */
 	RtBind *binds;               /* scratch of pxl_run */
+	int exact_dtypes;
 };
 /* session.c: remembers why, gives st */
 pxl_status session_fail(pxl_session *s, pxl_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

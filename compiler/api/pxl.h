@@ -197,8 +197,9 @@ typedef struct pxl_session_options {
 	int threads;                               /* 0: one per processor */
 	int portable;                              /* no oneDNN: kernels of our own alone */
 	int detached;                              /* attach it yourself: until then no weights move and nothing runs */
+	int exact_dtypes;                          /* pxl_write_array narrows nothing: another element type is EINVAL */
 } pxl_session_options;
-#define PXL_SESSION_OPTIONS_INIT { sizeof(pxl_session_options), 0, 0, 0 }
+#define PXL_SESSION_OPTIONS_INIT { sizeof(pxl_session_options), 0, 0, 0, 0 }
 
 PXL_API PXL_MUST pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_session **out);
 PXL_API void pxl_session_free(pxl_session *s);

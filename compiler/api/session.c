@@ -54,6 +54,7 @@ pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_s
 	size_t n = (size_t)p->rt.nstream + 1;
 	if (s) {
 		s->p = program_ref(p);
+		s->exact_dtypes = o.exact_dtypes;
 		s->own = cx_alloc(cx, n * sizeof *s->own);
 		s->bound = cx_alloc(cx, n * sizeof *s->bound);
 		s->binds = cx_alloc(cx, n * sizeof *s->binds);

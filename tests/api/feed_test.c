@@ -119,6 +119,14 @@ static void test_narrowing(void)
 	CHECK("R303 A225", pxl_read(w.s, pxl_find(w.p, PXL_OUTPUT, "n"), n, 8) == PXL_OK && n[0] == -6 && n[1] == 2147483647);
 	CHECK("R303", give(&w, "k", array_of(PXL_I64, 1, 2, 0, large)) == PXL_EINVAL && strstr(pxl_session_errmsg(w.s), "element 1 is 2147483648"));
 	CHECK("R303 A32", give(&w, "k", array_of(PXL_F32, 1, 2, 0, wrong)) == PXL_EINVAL && strstr(pxl_session_errmsg(w.s), "f32[2]"));
+	pxl_session_options so = PXL_SESSION_OPTIONS_INIT;
+	pxl_session *strict;
+	so.exact_dtypes = 1;
+	pxl_array wide = array_of(PXL_F64, 1, 3, 0, x), own = array_of(PXL_F32, 1, 3, 0, out);
+	CHECK("", pxl_session_new(w.p, &so, &strict) == PXL_OK);
+	CHECK("R303 A225", pxl_write_array(strict, pxl_find(w.p, PXL_INPUT, "x"), &wide) == PXL_EINVAL && strstr(pxl_session_errmsg(strict), "f64[3]"));
+	CHECK("R303 A225", pxl_write_array(strict, pxl_find(w.p, PXL_INPUT, "x"), &own) == PXL_OK);
+	pxl_session_free(strict);
 	CHECK("R294", give(&w, "w", array_of(PXL_F64, 1, 3, 0, x)) == PXL_OK);
 	CHECK("R294", pxl_read(w.s, pxl_find(w.p, PXL_VARIABLE, "w"), out, 12) == PXL_OK && out[0] == (float)0.1 && out[1] == 2);
 	close_world(&w);
