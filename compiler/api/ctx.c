@@ -69,6 +69,7 @@ RtAlloc cx_rt_alloc(const pxl_ctx *cx)
 pxl_status pxl_ctx_new(const pxl_options *opt, pxl_ctx **out)
 {
 	pxl_options o = PXL_OPTIONS_INIT;
+	if (!out) return PXL_EINVAL;
 	if (opt) memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
 	RtAlloc a = { o.alloc, o.alloc_user };
 	pxl_ctx *cx = rt_alloc(&a, sizeof *cx);
@@ -218,7 +219,7 @@ size_t pxl_diag_count(const pxl_ctx *cx) { return cx && cx->last ? (size_t)cx->l
 
 int pxl_diag_get(const pxl_ctx *cx, size_t i, pxl_diag *out)
 {
-	if (i >= pxl_diag_count(cx)) return 0;
+	if (!out || i >= pxl_diag_count(cx)) return 0;
 	const Diag *d = cx->last->ds.at.at[i];
 	const Source *s = source_get(&cx->last->srcs, d->at.src);
 	*out = (pxl_diag){ .code = diag_table[d->code].code, .kind = diag_kind_name[diag_table[d->code].kind],

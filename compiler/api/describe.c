@@ -147,6 +147,8 @@ static const struct { const char *what; pxl_status (*fn)(pxl_ctx *cx, const char
 pxl_status pxl_describe(pxl_ctx *cx, const char *what, const char *name, const char **out)
 {
 	jmp_buf oom;
+	if (!cx) return PXL_EINVAL;
+	if (!what || !out) return cx_fail(cx, PXL_EINVAL, "pxl_describe needs to know of what, and a place for the text");
 	Arena *mem = cx_text(cx);
 	mem->oom = &oom;
 	if (setjmp(oom)) return cx_fail(cx, PXL_ENOMEM, "out of memory");
@@ -162,5 +164,5 @@ pxl_status pxl_describe(pxl_ctx *cx, const char *what, const char *name, const c
 
 const char *pxl_nearest(const char *word, const char *const *known, int n)
 {
-	return word ? nearest(word, known, n) : NULL;
+	return word && known ? nearest(word, known, n) : NULL;
 }

@@ -62,6 +62,7 @@ pxl_status pxl_write_array(pxl_session *s, int index, const pxl_array *a)
 {
 	pxl_info info;
 	pxl_status st;
+	if (!s) return PXL_EINVAL;
 	if (!a || !a->data || a->rank < 0 || a->rank > PXL_MAX_RANK) return session_fail(s, PXL_EINVAL, "no array");
 	if (!pxl_get_info(s->p, index, &info) || info.kind == PXL_OUTPUT) return pxl_write(s, index, a->data, a->bytes);   /* says what is wrong */
 	int fits = s->exact_dtypes ? info.dtype == a->dtype : takes_dtype(info.dtype, a->dtype);

@@ -84,6 +84,7 @@ struct pxl_session {
 	int exact_dtypes;
 };
 /* session.c: remembers why, gives st */
+pxl_status check_program_options(pxl_ctx *cx, const pxl_program_options *o);
 pxl_status session_fail(pxl_session *s, pxl_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* memory of the context's hook, zeroed; NULL: none */

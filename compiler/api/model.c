@@ -147,8 +147,8 @@ void pxl_model_free(pxl_model *m)
 }
 
 /* --- questions ------------------------------------------------------------------------------------------ */
-size_t pxl_program_count(const pxl_model *m) { return (size_t)elab_program_count(m->u->elab); }
-size_t pxl_task_count(const pxl_model *m) { return (size_t)elab_task_count(m->u->elab); }
+size_t pxl_program_count(const pxl_model *m) { return m ? (size_t)elab_program_count(m->u->elab) : 0; }
+size_t pxl_task_count(const pxl_model *m) { return m ? (size_t)elab_task_count(m->u->elab) : 0; }
 
 const char *pxl_program_name(const pxl_model *m, size_t i)
 {
@@ -172,6 +172,7 @@ static pxl_status query_param(Unit *u, void *arg)
 const char *pxl_program_param(pxl_model *m, const char *program, size_t i)
 {
 	ParamQuery q = { program, i, NULL };
+	if (!m || !program) return NULL;
 	return unit_guard(m->u, query_param, &q) == PXL_OK ? q.out : NULL;
 }
 
@@ -185,6 +186,7 @@ static pxl_status print_ast(Unit *u, void *arg)
 
 pxl_status pxl_model_ast(pxl_model *m, const char **out)
 {
+	if (!m || !out) return PXL_EINVAL;
 	return unit_guard(m->u, print_ast, (void *)out);
 }
 
@@ -205,6 +207,8 @@ static pxl_status format_text(Unit *u, void *arg)
 pxl_status pxl_format(pxl_ctx *cx, const char *name, const char *text, size_t len, const char **out)
 {
 	pxl_status st;
+	if (!cx) return PXL_EINVAL;
+	if (!text || !out) return cx_fail(cx, PXL_EINVAL, "pxl_format needs a text and a place for the new one");
 	FormatCall f = { name ? name : "<memory>", text, len, { 0 } };
 	Unit *u = unit_new(cx, &st);
 	if (!u) return st;

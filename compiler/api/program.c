@@ -193,11 +193,21 @@ static void forget_diags(Unit *u)
 	u->reported = 0;
 }
 
+pxl_status check_program_options(pxl_ctx *cx, const pxl_program_options *o)
+{
+	if (o->replicas < 0) return cx_fail(cx, PXL_EINVAL, "the number of replicas is negative");
+	if (o->nset && !o->sets) return cx_fail(cx, PXL_EINVAL, "%zu parameters are announced, and none is given", o->nset);
+	for (size_t i = 0; i < o->nset; i++)
+		if (!o->sets[i].name || !o->sets[i].value) return cx_fail(cx, PXL_EINVAL, "parameter %zu has no name or no value", i);
+	return PXL_OK;
+}
+
 pxl_status pxl_program_new(pxl_model *m, const pxl_program_options *opt, pxl_program **out)
 {
 	if (!m || !out) return PXL_EINVAL;
 	BuildCall c = { .o = PXL_PROGRAM_OPTIONS_INIT };
 	if (opt) memcpy(&c.o, opt, opt->size < sizeof c.o ? opt->size : sizeof c.o);
+	if (check_program_options(m->cx, &c.o) != PXL_OK) return PXL_EINVAL;
 	if (!(c.p = cx_alloc(m->cx, sizeof *c.p))) return cx_fail(m->cx, PXL_ENOMEM, "out of memory");
 	atomic_init(&c.p->refs, 1);
 	c.p->m = model_ref(m);
@@ -226,19 +236,23 @@ void pxl_program_free(pxl_program *p)
 }
 
 /* --- questions ------------------------------------------------------------------------------------------ */
-void pxl_program_get_info(const pxl_program *p, pxl_program_info *out) { *out = p->info; }
-size_t pxl_count(const pxl_program *p) { return (size_t)p->ninfo; }
+void pxl_program_get_info(const pxl_program *p, pxl_program_info *out) 
+{
+	if (p && out) *out = p->info;
+}
+
+size_t pxl_count(const pxl_program *p) { return p ? (size_t)p->ninfo : 0; }
 
 int pxl_find(const pxl_program *p, pxl_kind kind, const char *name)
 {
-	for (int i = 0; i < p->ninfo; i++)
+	for (int i = 0; p && name && i < p->ninfo; i++)
 		if ((kind == PXL_ANY || p->infos[i].kind == kind) && !strcmp(p->infos[i].name, name)) return i;
 	return -1;
 }
 
 int pxl_get_info(const pxl_program *p, int index, pxl_info *out)
 {
-	if (index < 0 || index >= p->ninfo) return 0;
+	if (!p || !out || index < 0 || index >= p->ninfo) return 0;
 	*out = p->infos[index];
 	return 1;
 }
@@ -315,6 +329,8 @@ static pxl_status emit(Unit *u, void *arg)
 pxl_status pxl_emit(pxl_program *p, const char *stage, const char *after, const char **out)
 {
 	EmitCall c = { .p = p, .stage = stage, .after = after };
+	if (!p) return PXL_EINVAL;
+	if (!stage || !out) return cx_fail(p->m->cx, PXL_EINVAL, "pxl_emit needs a stage and a place for the text");
 	pxl_status st = unit_guard(p->m->u, emit, &c);
 	if (st == PXL_OK) *out = c.out.s;
 	return st;
@@ -331,6 +347,8 @@ static pxl_status ship_program(Unit *u, void *arg)
 pxl_status pxl_ship(pxl_program *p, const char *dir)
 {
 	ShipCall c = { .p = p, .dir = dir };
+	if (!p) return PXL_EINVAL;
+	if (!dir) return cx_fail(p->m->cx, PXL_EINVAL, "pxl_ship needs a folder");
 	if (!p->mod) return cx_fail(p->m->cx, PXL_EINVAL, "the program was only built, not compiled: there is nothing to ship");
 	return unit_guard(p->m->u, ship_program, &c);
 }

@@ -87,7 +87,7 @@ void pxl_session_free(pxl_session *s)
 	pxl_program_free(p);
 }
 
-int pxl_session_threads(const pxl_session *s) { return rt_session_threads(s->rt); }
+int pxl_session_threads(const pxl_session *s) { return s ? rt_session_threads(s->rt) : 0; }
 
 /* --- data in and out -------------------------------------------------------------------------------------- */
 static int is_variable(const pxl_session *s, int index) { return index >= s->p->rt.nstream; }
@@ -109,8 +109,10 @@ static void *own_buffer(pxl_session *s, int index)
 
 pxl_status pxl_write(pxl_session *s, int index, const void *data, size_t bytes)
 {
+	if (!s) return PXL_EINVAL;
 	pxl_status st = check(s, index, bytes, "write");
 	if (st != PXL_OK) return st;
+	if (bytes && !data) return session_fail(s, PXL_EINVAL, "cannot write `%s`: no data", s->p->infos[index].name);
 	if (is_variable(s, index)) return status(rt_session_write(s->rt, index - s->p->rt.nstream, data, bytes, &s->err));
 	if (s->p->infos[index].kind != PXL_INPUT) return session_fail(s, PXL_EINVAL, "cannot write `%s`: it is an output", s->p->infos[index].name);
 	if (!own_buffer(s, index)) return PXL_ENOMEM;
@@ -121,8 +123,10 @@ pxl_status pxl_write(pxl_session *s, int index, const void *data, size_t bytes)
 
 pxl_status pxl_read(pxl_session *s, int index, void *out, size_t bytes)
 {
+	if (!s) return PXL_EINVAL;
 	pxl_status st = check(s, index, bytes, "read");
 	if (st != PXL_OK) return st;
+	if (bytes && !out) return session_fail(s, PXL_EINVAL, "cannot read `%s`: no place for it", s->p->infos[index].name);
 	if (is_variable(s, index)) return status(rt_session_read(s->rt, index - s->p->rt.nstream, out, bytes, &s->err));
 	const void *from = s->bound[index] ? s->bound[index] : s->own[index];
 	if (!from) return session_fail(s, PXL_EINVAL, "cannot read `%s`: nothing has been written to it yet", s->p->infos[index].name);
@@ -133,6 +137,7 @@ pxl_status pxl_read(pxl_session *s, int index, void *out, size_t bytes)
 pxl_status pxl_bind(pxl_session *s, int index, void *data, size_t bytes)
 {
 	pxl_info i;
+	if (!s) return PXL_EINVAL;
 	int known = pxl_get_info(s->p, index, &i), more = known && i.kind == PXL_INPUT && s->p->rt.transfers > 1 && bytes > i.bytes;
 	pxl_status st = check(s, index, known && (!data || more) ? i.bytes : bytes, "bind");
 	if (st != PXL_OK) return st;
@@ -159,15 +164,17 @@ static pxl_status gather_binds(pxl_session *s, int *n)
 pxl_status pxl_run(pxl_session *s, size_t times)
 {
 	int n;
+	if (!s) return PXL_EINVAL;
 	pxl_status st = gather_binds(s, &n);
 	for (size_t i = 0; i < times && st == PXL_OK; i++) st = status(rt_session_run(s->rt, s->binds, n, &s->err));
 	return st;
 }
 
-uint64_t pxl_runs(const pxl_session *s) { return rt_session_runs(s->rt); }
+uint64_t pxl_runs(const pxl_session *s) { return s ? rt_session_runs(s->rt) : 0; }
 
 void pxl_get_traffic(const pxl_session *s, pxl_traffic *out)
 {
+	if (!s || !out) return;
 	RtTraffic t = rt_session_traffic(s->rt);
 	pxl_traffic now = { out->size, t.moves[PXLRT_HOST_LOAD], t.moves[PXLRT_HOST_STORE], t.moves[PXLRT_REMOTE_LOAD], t.moves[PXLRT_REMOTE_STORE],
 	                    t.moves[PXLRT_CODE_LOAD], t.exchanges };
@@ -175,14 +182,16 @@ void pxl_get_traffic(const pxl_session *s, pxl_traffic *out)
 }
 
 /* --- moving weights ---------------------------------------------------------------------------------------- */
-pxl_status pxl_attach(pxl_session *s) { return status(rt_session_attach(s->rt, &s->err)); }
-pxl_status pxl_detach(pxl_session *s, int to_host) { return status(rt_session_detach(s->rt, to_host, &s->err)); }
-int pxl_is_attached(const pxl_session *s) { return rt_session_attached(s->rt); }
-pxl_status pxl_weights_to_host(pxl_session *s) { return status(rt_session_weights_to_host(s->rt, &s->err)); }
-pxl_status pxl_weights_from_host(pxl_session *s) { return status(rt_session_weights_from_host(s->rt, &s->err)); }
+pxl_status pxl_attach(pxl_session *s) { return !s ? PXL_EINVAL : status(rt_session_attach(s->rt, &s->err)); }
+pxl_status pxl_detach(pxl_session *s, int to_host) { return !s ? PXL_EINVAL : status(rt_session_detach(s->rt, to_host, &s->err)); }
+int pxl_is_attached(const pxl_session *s) { return s && rt_session_attached(s->rt); }
+pxl_status pxl_weights_to_host(pxl_session *s) { return !s ? PXL_EINVAL : status(rt_session_weights_to_host(s->rt, &s->err)); }
+pxl_status pxl_weights_from_host(pxl_session *s) { return !s ? PXL_EINVAL : status(rt_session_weights_from_host(s->rt, &s->err)); }
 
 pxl_status pxl_copy_variables(pxl_session *to, pxl_session *from, size_t *out)
 {
+	if (!to) return PXL_EINVAL;
+	if (!from) return session_fail(to, PXL_EINVAL, "no session to copy from");
 	const RtProgram *a = &from->p->rt, *b = &to->p->rt;
 	size_t copied = 0;
 	for (int i = 0; i < a->nvar; i++)

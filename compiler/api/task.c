@@ -286,6 +286,8 @@ pxl_status pxl_task_run(pxl_model *m, const pxl_task_options *opt, const pxl_res
 	t->m = m;
 	t->o = (pxl_task_options)PXL_TASK_OPTIONS_INIT;
 	if (opt) memcpy(&t->o, opt, opt->size < sizeof t->o ? opt->size : sizeof t->o);
+	if (t->o.epochs < 0 || t->o.limit < 0) return cx_fail(cx, PXL_EINVAL, "numbers of epochs and steps are not negative");
+	if (check_program_options(cx, &t->o.program) != PXL_OK) return PXL_EINVAL;
 	TaskQuery q = { t->o.task ? t->o.task : "train", NULL };
 	pxl_status st = unit_guard(m->u, find_task, &q);
 	if (st != PXL_OK) return st;

@@ -33,7 +33,12 @@ static int save(pxl_session *s, const char *path, const StMeta *meta, int nmeta)
 	return st;
 }
 
-pxl_status pxl_save(pxl_session *s, const char *path) { return (pxl_status)save(s, path, NULL, 0); }
+pxl_status pxl_save(pxl_session *s, const char *path) 
+{
+	if (!s) return PXL_EINVAL;
+	if (!path) return session_fail(s, PXL_EINVAL, "pxl_save needs a path");
+	return (pxl_status)save(s, path, NULL, 0);
+}
 
 int weights_save(pxl_session *s, const char *path, const Standing *at)
 {
@@ -149,5 +154,7 @@ int weights_load(pxl_session *s, const char *path, int partial, Standing *at)
 
 pxl_status pxl_load(pxl_session *s, const char *path, int partial)
 {
+	if (!s) return PXL_EINVAL;
+	if (!path) return session_fail(s, PXL_EINVAL, "pxl_load needs a path");
 	return (pxl_status)weights_load(s, path, partial, NULL);
 }

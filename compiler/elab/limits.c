@@ -5,7 +5,9 @@
 #include "compiler/elab/eval.h"
 
 enum { MAX_STEPS = 20 * 1000 * 1000, MAX_CALLS = 256, MAX_DEPTH = 2000 };
-static const uint64_t max_bytes = (uint64_t)1 << 29;
+
+/* values may take a quarter of what the whole compiler may (--max-memory): passes need room too */
+static uint64_t max_bytes(const Elab *e) { return e->mem->limit ? e->mem->limit / 4 : (uint64_t)1 << 29; }
 
 void limits_reset(Elab *e)
 {
@@ -29,8 +31,9 @@ int step(Elab *e, Span at)
 		fail(e, E0803, at, "evaluation takes more than %lld steps", (long long)max);
 		return stop(e);
 	}
-	if (e->mem->used - e->used_at_start <= max_bytes) return 1;
-	fail(e, E0801, at, "building the model takes more than %llu MB of memory", (unsigned long long)(max_bytes >> 20));
+	if (e->mem->used - e->used_at_start <= max_bytes(e)) return 1;
+	Diag *d = fail_diag(e, E0801, at, "building the model takes more than %llu MB of memory", (unsigned long long)(max_bytes(e) >> 20));
+	diag_help(e->ds, d, (Span){ 0, 0, 0 }, "--max-memory MIB gives the compiler more: four times what is wanted here");
 	return stop(e);
 }
 
@@ -49,7 +52,7 @@ void leave(Elab *e) { e->depth--; }
 
 int may_take(Elab *e, uint64_t bytes, Span at)
 {
-	if (bytes <= max_bytes && e->mem->used - e->used_at_start + bytes <= max_bytes) return 1;
+	if (bytes <= max_bytes(e) && e->mem->used - e->used_at_start + bytes <= max_bytes(e)) return 1;
 	fail(e, E0801, at, "this needs %llu MB of memory, more than building a model may use", (unsigned long long)(bytes >> 20));
 	return 0;
 }
