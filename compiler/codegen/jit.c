@@ -17,7 +17,7 @@ static const EmbeddedFile *header(void)
 
 /* After the first line of the pasted header, messages about emitted code should still name emitted lines. */
 static const char resume[] = "\n#line 2 \"model.c\"\n";
-static const char include[] = "#include \"pxlrt.h\"\n";
+static const char include[] = "#include \"runtime/pxlrt.h\"\n";
 
 char *jit_source(const Module *m, const RtAlloc *alloc, size_t *len)
 {

@@ -294,7 +294,7 @@ Module *codegen(Ir *ir, const Plan *plan, Arena *mem)
 	Emit e = begin(ir, plan, mem);
 	Module *m = NEW(mem, Module);
 	name_functions(&e);
-	buf_puts(&e.out, "#include \"pxlrt.h\"\n\n");
+	buf_puts(&e.out, "#include \"runtime/pxlrt.h\"\n\n");
 	put_prototypes(&e);
 	for (int i = 0; i < ir->graphs.n && !e.broken; i++)
 		if (e.fn_name[i]) emit_graph(&e, ir->graphs.at[i]);

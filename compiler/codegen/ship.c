@@ -207,7 +207,7 @@ static const char makefile[] =
 	"# Builds the example. -ffp-contract=off keeps results the same on every machine.\n"
 	"CC ?= cc\nCFLAGS ?= -O2\n\n"
 	"example: example.c NAME.c NAME.h libpxlrt.a\n"
-	"\t$(CC) -std=c11 $(CFLAGS) -ffp-contract=off -fno-strict-aliasing -I. -Iruntime -o $@ example.c NAME.c libpxlrt.a -lm -lpthread\n"
+	"\t$(CC) -std=c11 $(CFLAGS) -ffp-contract=off -fno-strict-aliasing -I. -o $@ example.c NAME.c libpxlrt.a -lm -lpthread\n"
 	"clean:\n\trm -f example\n.PHONY: clean\n";
 
 static const char readme[] =

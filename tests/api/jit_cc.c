@@ -9,7 +9,7 @@
 #include "tests/check.h"
 
 static const char text[] =
-	"#include \"pxlrt.h\"\n"
+	"#include \"runtime/pxlrt.h\"\n"
 	"int pxl_main(const struct pxlrt *rt, struct pxlrt_lane *ln)\n"
 	"{\n"
 	"\t*(double *)ln->frame = 0.1 + rt->abi;\n"

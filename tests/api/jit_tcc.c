@@ -10,7 +10,7 @@
 #include "tests/check.h"
 
 static const char good[] =
-	"#include \"pxlrt.h\"\n"
+	"#include \"runtime/pxlrt.h\"\n"
 	"struct two { double a, b; unsigned long long n[9]; };\n"
 	"static const struct two init = { 1.5, 2.25, { 18446744073709551615ULL } };\n"
 	"int pxl_main(const struct pxlrt *rt, struct pxlrt_lane *ln)\n"
@@ -59,7 +59,7 @@ static void errors(void)
 	JitOptions o = { .kind = JIT_TCC };
 	RtErr e = { 0 };
 	Jit *j = NULL;
-	CHECK("", compile("#include \"pxlrt.h\"\nint pxl_main(void) { return nowhere(1); }\n", &o, &j, &e) == RT_EINTERNAL);
+	CHECK("", compile("#include \"runtime/pxlrt.h\"\nint pxl_main(void) { return nowhere(1); }\n", &o, &j, &e) == RT_EINTERNAL);
 	CHECK("", strstr(e.text, "nowhere") && strstr(e.text, "model.c:2"));
 	CHECK("", compile("int pxl_main(void) {{{", &o, &j, &e) == RT_EINTERNAL);
 	CHECK("", compile("int other(void) { return 0; }", &o, &j, &e) == RT_EINTERNAL && strstr(e.text, "pxl_main"));
@@ -124,7 +124,7 @@ static void threads(void)
 static double compile_ms(int lines)
 {
 	static char text[1 << 20];
-	size_t n = (size_t)sprintf(text, "#include \"pxlrt.h\"\nint pxl_main(const struct pxlrt *rt, struct pxlrt_lane *ln)\n{\n\tint st;\n");
+	size_t n = (size_t)sprintf(text, "#include \"runtime/pxlrt.h\"\nint pxl_main(const struct pxlrt *rt, struct pxlrt_lane *ln)\n{\n\tint st;\n");
 	for (int i = 0; i < lines; i++)
 		n += (size_t)sprintf(text + n, "\tif ((st = rt->host_store(ln, %d, ln->frame + %d))) return st;\n", i, i * 64);
 	sprintf(text + n, "\treturn 0;\n}\n");

@@ -48,6 +48,8 @@ int main(void)
 	CHECK("", ship(w->mod, &p, sub, &w->mem, &e) == RT_OK);
 	CHECK("", shell("make -s -C %s CFLAGS='-Wall -Wextra -Werror -Wno-missing-field-initializers " SANFLAGS "'", sub) == 0);
 	CHECK("", shell("cd %s && ./example > out", sub) == 0);
+	/* from anywhere, with the one folder on the path */
+	CHECK("", shell("d=%s; cc -std=c11 -fsyntax-only -I $d $d/*.c", sub) == 0);
 	CHECK_STR("", first_line(sub), "out: 0.5 -1.25 4 0.5 -1.25 4\n");
 	CHECK("", ship(w->mod, &p, "/proc/nowhere", &w->mem, &e) == RT_EIO && strstr(e.text, "/proc/nowhere"));
 	shell("rm -r %s", dir);
