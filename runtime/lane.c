@@ -44,6 +44,15 @@ int lane_print(struct pxlrt_lane *pub, const struct pxlrt_print *d, const void *
 	return RT_OK;
 }
 
+int lane_host_op(struct pxlrt_lane *pub, int host, const void *const *in, void *const *out)
+{
+	RtLane *ln = rt_lane(pub);
+	const RtHost *h = &ln->s->p->hosts[host];
+	char why[256] = "";
+	if (!h->run(h, pub->replica, in, out, why, sizeof why)) return RT_OK;
+	return lane_fault(ln, "%s", why[0] ? why : "the host's function failed and gave no reason");
+}
+
 /* --- threads ------------------------------------------------------------------------------------------------- */
 
 static void lane_run(RtLane *ln)

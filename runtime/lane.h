@@ -37,6 +37,7 @@ int  lane_remote_load(struct pxlrt_lane *ln, int buffer, int offset_dtype, const
 int  lane_remote_store(struct pxlrt_lane *ln, int buffer, int offset_dtype, const void *offset, const void *x);
 int  lane_exchange(struct pxlrt_lane *ln, const struct pxlrt_transfer *t, int n, void *const *p);
 int  lane_code_load(struct pxlrt_lane *ln, int segment);
+int  lane_host_op(struct pxlrt_lane *ln, int host, const void *const *in, void *const *out);
 int  lane_print(struct pxlrt_lane *ln, const struct pxlrt_print *d, const void *x);
 
 /* --- implemented by kernels ----------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #ifndef PXLRT_H
 #define PXLRT_H
 
-#define PXLRT_ABI 3
+#define PXLRT_ABI 4
 #define PXLRT_BLOCK 128                  /* elements a blocked loop handles at a time */
 
 struct pxlrt;
@@ -197,6 +197,8 @@ struct pxlrt {
 	/* n transfers in one step, loads first; p holds two pointers for each */
 	int (*exchange)(struct pxlrt_lane *ln, const struct pxlrt_transfer *t, int n, void *const *p);
 	int (*code_load)(struct pxlrt_lane *ln, int segment);
+	/* a function that the host registered; number of the call, pointers to contiguous operands and results */
+	int (*host_op)(struct pxlrt_lane *ln, int host, const void *const *in, void *const *out);
 	int (*print)(struct pxlrt_lane *ln, const struct pxlrt_print *d, const void *x);
 
 	/* integer division: fault when any of n divisors is zero */

@@ -54,6 +54,19 @@ typedef struct RtStream {
 
 typedef struct RtSite { const char *file; int line, col; const char *op; } RtSite;
 
+/* One call of a function of the host: its arguments, all contiguous. `run` gives 0, or the reason in `why`; it may be called by
+ * several replicas at once. */
+typedef struct RtHostArg { DType dtype; int rank; int64_t dim[MAX_RANK]; size_t nelem; } RtHostArg;
+typedef struct RtHost RtHost;
+typedef int (*RtHostRun)(const RtHost *h, int replica, const void *const *in, void *const *out, char *why, size_t size);
+struct RtHost {
+	const void *op;                      /* the compiler's record of it */
+	RtHostRun run;
+	int nin, nout, nnumber;
+	const RtHostArg *in, *out;
+	const double *numbers;
+};
+
 typedef int (*RtEntry)(const struct pxlrt *rt, struct pxlrt_lane *ln);
 
 typedef struct RtProgram {
@@ -69,6 +82,8 @@ typedef struct RtProgram {
 	int nbuffer;
 	const RtBuffer *buffers;
 	size_t remote_bytes;                 /* of all entries, per replica */
+	int nhost;
+	const RtHost *hosts;
 } RtProgram;
 
 typedef struct RtOptions {

@@ -100,6 +100,7 @@ void pxl_ctx_free(pxl_ctx *cx)
 	if (!cx || atomic_fetch_sub(&cx->refs, 1) != 1) return;
 	ctx_set_last(cx, NULL);
 	arena_free(&cx->text);
+	host_ops_free(cx);
 	cx_free(cx, cx->cache_dir);
 	cx_free(cx, cx);
 }

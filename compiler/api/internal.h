@@ -38,6 +38,7 @@ struct pxl_ctx {
 	char *cache_dir;
 	LogLevel log_level;
 	char errmsg[1024];
+	const struct HostOp *hosts;  /* latest first; grows only (host_op.c) */
 	Unit *last;                  /* whose diagnostics are asked for; NULL before the first compile */
 	Arena text;                  /* texts handed out that live till the next call */
 };
@@ -92,6 +93,9 @@ pxl_status session_fail(pxl_session *s, pxl_status st, const char *fmt, ...) __a
 void log_begin(pxl_ctx *cx);
 void cx_log(pxl_ctx *cx, LogLevel level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 const char *env_text(const char *ours, const char *theirs);      /* NULL: neither is set, or empty; theirs may be NULL */
+
+const char *host_op_name(const RtHost *h);
+void  host_ops_free(pxl_ctx *cx);
 
 void *cx_alloc(pxl_ctx *cx, size_t size);
 void  cx_free(pxl_ctx *cx, void *p);

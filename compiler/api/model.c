@@ -82,7 +82,7 @@ static pxl_status load(Unit *u, void *arg)
 	intern_init(&u->names, &u->mem);
 	u->src = source_add(&u->srcs, l->name, l->path, l->text, l->len);
 	u->elab = elab_new(&(ElabOptions){ .mem = &u->mem, .names = &u->names, .srcs = &u->srcs, .ds = &u->ds,
-	                                   .allow_native = u->cx->opt.allow_native, .max_steps = u->cx->opt.max_steps,
+	                                   .allow_native = u->cx->opt.allow_native, .hosts = u->cx->hosts, .max_steps = u->cx->opt.max_steps,
 	                                   .read_module = read_module, .read_array = read_array, .print = model_print,
 	                                   .checkpoint = model_checkpoint, .user = u });
 	return elab_file(u->elab, u->src) ? PXL_OK : PXL_EMODEL;

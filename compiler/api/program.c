@@ -82,7 +82,8 @@ static void describe_program(pxl_program *p)
 	                     .frame_bytes = p->plan->frame_bytes, .var_bytes = p->plan->var_bytes, .const_bytes = p->plan->const_bytes,
 	                     .consts = m->consts, .nvar = m->nvar, .nstream = m->nstream, .nsite = m->nsite,
 	                     .vars = m->vars, .streams = m->streams, .sites = m->sites,
-	                     .nbuffer = m->nbuffer, .buffers = m->buffers, .remote_bytes = p->plan->remote_bytes };
+	                     .nbuffer = m->nbuffer, .buffers = m->buffers, .remote_bytes = p->plan->remote_bytes,
+	                     .nhost = m->nhost, .hosts = m->hosts };
 	pxl_program_info *i = &p->info;
 	i->name = p->name;
 	i->jit = jit_kind(p->jit);
@@ -350,5 +351,7 @@ pxl_status pxl_ship(pxl_program *p, const char *dir)
 	if (!p) return PXL_EINVAL;
 	if (!dir) return cx_fail(p->m->cx, PXL_EINVAL, "pxl_ship needs a folder");
 	if (!p->mod) return cx_fail(p->m->cx, PXL_EINVAL, "the program was only built, not compiled: there is nothing to ship");
+	if (p->mod->nhost) return cx_fail(p->m->cx, PXL_EINVAL, "program `%s` calls `%s`, an op of the host program: what is built to run by itself has no such function",
+	                                  p->name, host_op_name(&p->mod->hosts[0]));
 	return unit_guard(p->m->u, ship_program, &c);
 }

@@ -192,6 +192,42 @@ PXL_API PXL_MUST pxl_status pxl_ship(pxl_program *p, const char *dir);
 /* --- sessions ------------------------------------------------------------------------------------------------ */
 typedef struct pxl_array { pxl_dtype dtype; int rank; int64_t dim[PXL_MAX_RANK]; size_t nelem, bytes; void *data; } pxl_array;
 
+/* --- ops of the host ------------------------------------------------------------------------------------------
+ * A function of the program becomes an op of its models: host_op("scale", x, by = 2.0).  Register it before
+ * compiling the model; it stays as long as the context.  Results must depend on operands and numbers alone: equal
+ * calls may be made once, unused ones never.  `run` is called by every replica, and every session, on its own
+ * thread: it must bear several calls at once, and must not touch the context. */
+enum { PXL_HOST_ABI = 1, PXL_HOST_MAX = 16 };      /* most operands, results and numbers */
+typedef struct pxl_host_call {
+	size_t size;
+	void *user;
+	int nin, nout, nnumber;
+	const pxl_array *in;                       /* contiguous; data is only read, and NULL for infer */
+	pxl_array *out;                            /* infer sets dtype, rank and dim; run fills data */
+	const double *numbers;                     /* as `params` lists them */
+	int replica;
+	char *why; size_t why_size;                /* room for the reason of a failure */
+} pxl_host_call;
+typedef int (*pxl_host_fn)(pxl_host_call *c);      /* 0: done */
+typedef struct pxl_host_param { const char *name; int optional; double init; } pxl_host_param;
+
+typedef struct pxl_host_op {
+	size_t size;
+	int abi;                                   /* PXL_HOST_ABI */
+	const char *name, *version;                /* a name as in the language; version NULL: none */
+	int nin, nout;
+	const pxl_host_param *params; int nparam;
+	pxl_host_fn infer;                         /* NULL: every result is like the first operand */
+	pxl_host_fn run;
+	void *user;
+	/* The registered op (by the time it is needed) that is its gradient, with the same params; NULL: none.  grad_in: its operands,
+	 * "x0 y0 dy0" for first operand, first result, gradient of the first result; grad_out: what its results are the gradients of, "x0".
+	 * NULL: all of them in this order, and all operands */
+	const char *grad, *grad_in, *grad_out;
+} pxl_host_op;
+#define PXL_HOST_OP_INIT { sizeof(pxl_host_op), PXL_HOST_ABI, NULL, NULL, 1, 1, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL }
+PXL_API PXL_MUST pxl_status pxl_register_op(pxl_ctx *cx, const pxl_host_op *op);
+
 typedef struct pxl_session_options {
 	size_t size;
 	int threads;                               /* 0: one per processor */

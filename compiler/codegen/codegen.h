@@ -13,6 +13,7 @@ typedef struct Module {
 	RtVar *vars; int nvar;
 	RtStream *streams; int nstream;
 	RtBuffer *buffers; int nbuffer;
+	RtHost *hosts; int nhost;    /* calls of functions of the host, which are not part of the text */
 	void *consts;                /* contents of the constant region, plan->const_bytes */
 } Module;
 

@@ -31,6 +31,8 @@ const char *emit_cstr(Emit *e, const char *s);                 /* a quoted C str
 const char *emit_float(Emit *e, double x);                     /* exact C literal, inf and nan included */
 int         emit_site(Emit *e, const Op *op);                  /* number of the op's source place */
 int         site_at(Emit *e, Span at, const char *op);         /* the same for a part of an op: a fused group's, an exchange's */
+struct HostOp;
+int         emit_host(Emit *e, const Op *op, const struct HostOp *h);   /* number of what the runtime must know to call the host */
 const char *emit_name(Emit *e, const char *want);              /* of a local variable: safe and unique in the current function */
 Arena      *emit_mem(Emit *e);
 

@@ -6,6 +6,7 @@
  * Beside the text stand the tables that the session needs: variables, streams, source places, and
  * the contents of the constant region. */
 #include "compiler/codegen/module.h"
+#include "compiler/ops/host_op.h"
 
 #include <string.h>
 
@@ -261,6 +262,25 @@ static void list_streams(Emit *e, Module *m)
 	}
 }
 
+static const RtHostArg *host_args(Emit *e, Tensor *const *t, int n)
+{
+	RtHostArg *a = NEWN(e->mem, RtHostArg, n + 1);
+	for (int i = 0; i < n; i++) {
+		a[i] = (RtHostArg){ .dtype = t[i]->spec.dtype, .rank = t[i]->spec.shape.rank, .nelem = (size_t)shape_nelems(t[i]->spec.shape) };
+		memcpy(a[i].dim, t[i]->spec.shape.dim, sizeof a[i].dim);
+	}
+	return a;
+}
+
+int emit_host(Emit *e, const Op *op, const HostOp *h)
+{
+	const AttrVal *x = op_attr(op, "numbers");
+	RtHost r = { .op = h, .run = h->run, .nin = op->in.n, .nout = op->out.n, .nnumber = x->floats.n, .numbers = x->floats.at,
+	             .in = host_args(e, op->in.at, op->in.n), .out = host_args(e, op->out.at, op->out.n) };
+	vec_push(e->mem, &e->hosts, r);
+	return e->hosts.n - 1;
+}
+
 static void fill_consts(Emit *e, Module *m)
 {
 	char *base = arena_alloc(e->mem, e->plan->const_bytes + 1);
@@ -310,6 +330,8 @@ Module *codegen(Ir *ir, const Plan *plan, Arena *mem)
 	m->len = e.out.n;
 	m->sites = e.sites.at;
 	m->nsite = e.sites.n;
+	m->hosts = e.hosts.at;
+	m->nhost = e.hosts.n;
 	m->hash = mix(mix(hash_bytes(m->text, m->len), PXLRT_ABI), mix(plan->frame_bytes, plan->var_bytes));
 	return m;
 }

@@ -27,6 +27,7 @@ struct Emit {
 	Map fused;                           /* interned body of a fused function → its number */
 	Map site_of;                         /* interned "file:line:col:op" → site + 1 */
 	VEC(RtSite) sites;
+	VEC(RtHost) hosts;
 	int nstatic, nfused;
 	int uses_st, uses_fr;
 	Span line;                           /* where the last #line pointed */

@@ -23,7 +23,7 @@ static void add_names(Elab *e)
 {
 	static const Builtin *const tables[] = {
 		core_builtins, host_builtins, float8_builtins, array_builtins, tree_builtins, cache_builtins, graph_builtins, call_builtins, module_builtins,
-		stream_builtins, context_builtins, grad_builtins, task_builtins, ir_builtins, variable_builtins, remote_builtins,
+		stream_builtins, context_builtins, grad_builtins, task_builtins, ir_builtins, variable_builtins, remote_builtins, host_op_builtins,
 	};
 	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) add_builtins(e, tables[i]);
 	for (int t = 0; t < DT_COUNT; t++) add_value(e, dtype_info[t].name, v_dtype((DType)t));
@@ -199,6 +199,7 @@ Ir *elab_program(Elab *e, const char *name, const ElabSet *sets, int nset, int r
 	if (!env || !apply_settings(e, env, p, &rf, &transfers)) return NULL;
 	Ir *ir = ir_new(e->mem, e->names, e->ds, replicas > 0 ? replicas : rf);
 	ir->transfers = transfers;
+	ir->hosts = e->o.hosts;
 	ir->number = e->built++;
 	e->replicas_given = replicas > 0;
 	ir->seed = e->o.seed;

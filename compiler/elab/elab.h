@@ -24,6 +24,7 @@ typedef struct ElabOptions {
 	int (*read_array)(void *user, const Source *from, const char *path, HostArray **out, Buf *why);
 	/* dot_checkpoint: 1, or 0 with the message in why; save_dir NULL: where the last one was; NULL: nothing is drawn */
 	int (*checkpoint)(void *user, const Ir *ir, const char *name, const char *save_dir, Buf *why);
+	const struct HostOp *hosts;                  /* ops that the host registered, latest first (compiler/ops/host_op.h) */
 	void *user;
 } ElabOptions;
 

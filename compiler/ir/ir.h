@@ -186,6 +186,7 @@ struct Ir {
 	VEC(Stream *) streams;
 	VEC(RemoteBuffer *) buffers;
 	VEC(Grouping *) groupings;
+	const struct HostOp *hosts;  /* what `host_op` may name (compiler/ops/host_op.h) */
 	int frozen;                  /* owned by a session: nothing may be added (R7) */
 	Map ids;                     /* interned graph id → Graph */
 	VEC(Graph *) sequenced;      /* graphs whose seq lists are not empty */

@@ -76,7 +76,7 @@ const AttrVal *op_attr(const Op *op, const char *name)
 const char *op_type_name(const Op *op)
 {
 	const OpDef *d = op_def(op);
-	if (op->code == OP_kernel) return op_attr(op, "name")->s;
+	if ((op->code == OP_kernel || op->code == OP_host_op) && op_attr(op, "name")->s) return op_attr(op, "name")->s;
 	return op->inplace && d->type_inplace ? d->type_inplace : d->type ? d->type : d->name;
 }
 

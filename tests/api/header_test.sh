@@ -16,7 +16,7 @@ exported=$(nm -D --defined-only "$B/libpxl.so" | awk '{print $3}' | sed 's/@.*//
 check 'make install' make -s install DESTDIR="$T/root" PREFIX=/usr BUILD="$B"
 export PKG_CONFIG_PATH="$T/root/usr/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$T/root"
 flags=$(pkg-config --cflags --libs pxl)
-for e in train serve; do
+for e in train serve host_op; do
 	check "$e builds" gcc -std=c99 -D_POSIX_C_SOURCE=200809L -Wall -Wextra "examples/embed/$e.c" $flags -lpthread -o "$T/$e"
 done
 cd "$T"
@@ -26,4 +26,6 @@ has 'y = 2.000 x + -1.000'
 check 'it saved' test -s line.safetensors
 expect 0 ./serve
 has '0 wrong'
+expect 0 ./host_op
+has 'x -1: y -0.02, slope 0.02'
 done_here

@@ -692,7 +692,7 @@ static void seeds(void)
 
 static void covered(void)
 {
-	static const OpCode elsewhere[] = { OP_call, OP_repeat, OP_conditional, OP_fused, OP_kernel, OP_host_load, OP_host_store, OP_random_normal, OP_random_uniform,
+	static const OpCode elsewhere[] = { OP_call, OP_repeat, OP_conditional, OP_fused, OP_kernel, OP_host_op /* tests/api/host_op_test.c */, OP_host_load, OP_host_store, OP_random_normal, OP_random_uniform,
 	                                    OP_dropout, OP_shaped_dropout, OP_split_random_seed, OP_create_random_seed, OP_dropout_mask,
 	                                    OP_remote_load, OP_remote_store, OP_multi_exchange, OP_remote_code_load, OP_load_segment, OP_code_copy };
 	for (int id = 0; id < OP_COUNT; id++) {
