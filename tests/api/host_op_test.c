@@ -99,6 +99,8 @@ static const char *refused_line(pxl_ctx *cx, const char *line)
 static void registering(void)
 {
 	pxl_ctx *cx = begin();
+	pxl_host_op none = PXL_HOST_OP_INIT;
+	CHECK("", pxl_register_op(NULL, &none) == PXL_EINVAL && pxl_register_op(cx, NULL) == PXL_EINVAL && pxl_register_op(cx, &none) == PXL_EINVAL);
 	pxl_host_op o = op_of("scale", scale, NULL);
 	CHECK("R448", pxl_register_op(cx, &o) == PXL_EINVAL);
 	CHECK_STR("R448", pxl_errmsg(cx), "the op `scale` is registered already");
