@@ -217,6 +217,7 @@ void    set_buffer_field(Elab *e, RemoteBuffer *b, const char *name, Value v, Sp
 Value   tensor_location(Elab *e, const Tensor *t);
 Tensor *factory_variable(Elab *e, Factory *f, const char *name, Span at);
 Tensor *factory_input(Elab *e, Factory *f, const char *name);
+Tensor *factory_remote(Elab *e, Factory *f, RemoteBuffer *b, int64_t entry, const char *name, Span at);
 Tree   *tree_new(Elab *e, TreeKind kind);
 int     tree_insert(Elab *e, Tree *t, Value key, Value v, int overwrite, Span at);     /* 0 after a diagnostic */
 int     tree_insert_name(Elab *e, Tree *t, const char *name, Value v, int overwrite, Span at);

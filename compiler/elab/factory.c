@@ -134,9 +134,30 @@ static Value do_create_tensor(Elab *e, Call *c)
 	return t ? v_of(V_TENSOR, t) : v_error();
 }
 
+/* a variable stored at one entry of a remote buffer (A40) */
+Tensor *factory_remote(Elab *e, Factory *f, RemoteBuffer *b, int64_t entry, const char *name, Span at)
+{
+	Tensor *t = factory_variable(e, f, name, at);
+	if (!t) return NULL;
+	e->b.at = at;
+	return ir_set_remote(&e->b, t, b, entry) ? t : NULL;
+}
+
+static Value do_create_remote(Elab *e, Call *c)
+{
+	const char *name = F(c)->name;
+	int64_t entry = 0;
+	if (!want_kind(e, c->arg[0], V_BUFFER, c->at, "`buffer` of `create_remote_tensor`")) return v_error();
+	if (is_given(c->arg[1]) && !want_int(e, c->arg[1], c->at, "`entry`", &entry)) return v_error();
+	if (is_given(c->arg[2]) && !want_str(e, c->arg[2], c->at, "`name`", &name)) return v_error();
+	Tensor *t = factory_remote(e, F(c), c->arg[0].u.buffer, entry, name, c->at);
+	return t ? v_of(V_TENSOR, t) : v_error();
+}
+
 const Builtin factory_methods[] = {
 	{ "name", NULL, get_name }, { "spec", NULL, get_spec }, { "shape", NULL, get_shape }, { "dtype", NULL, get_dtype },
 	{ "by_ref", NULL, get_by_ref }, { "create_input", "prefix?", do_create_input }, { "create_tensor", "name?", do_create_tensor },
+	{ "create_remote_tensor", "buffer entry? name?", do_create_remote },
 	{ NULL, NULL, NULL }
 };
 

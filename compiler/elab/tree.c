@@ -497,6 +497,30 @@ static Value do_init(Elab *e, Call *c)
 	return v_tree(out);
 }
 
+/* the same, each into the buffer of its name (A44) */
+static Value do_init_remote(Elab *e, Call *c)
+{
+	int64_t entry = 0;
+	const char *prefix = NULL;
+	if (!want_kind(e, c->arg[0], V_TREE, c->at, "`buffers` of `init_remote`")) return v_error();
+	if (is_given(c->arg[1]) && !want_int(e, c->arg[1], c->at, "`entry`", &entry)) return v_error();
+	if (is_given(c->arg[2]) && !want_str(e, c->arg[2], c->at, "`prefix` of `init_remote`", &prefix)) return v_error();
+	Leaves l = tree_leaves(e, T(c));
+	leaves_sort(&l);
+	Tree *out = tree_new(e, TREE_TENSORS);
+	for (int i = 0; i < l.at.n; i++) {
+		const char *name = l.at.at[i].name;
+		if (l.at.at[i].v.kind != V_FACTORY) return fail(e, E0206, c->at, "`%s` is %s, not a variable factory", name, v_describe(e, l.at.at[i].v));
+		Value buffer = tree_get(e, c->arg[0].u.tree, v_cstr(e->mem, name), c->at);
+		if (is_error(buffer) || !want_kind(e, buffer, V_BUFFER, c->at, "an entry of `buffers`")) return v_error();
+		const char *full = prefix ? arena_printf(e->mem, "%s.%s", prefix, name) : name;
+		Tensor *t = factory_remote(e, l.at.at[i].v.u.factory, buffer.u.buffer, entry, full, c->at);
+		if (!t) return v_error();
+		insert_path(e, out, name, v_of(V_TENSOR, t));
+	}
+	return v_tree(out);
+}
+
 /* tensors that an op makes in the graph being built, in the tree's own order; nothing is drawn (A45) */
 static Value init_by_op(Elab *e, Call *c, const char *type)
 {
@@ -526,7 +550,7 @@ const Builtin tree_methods[] = {
 	{ "keys_flat", "", do_keys_flat }, { "values_flat", "", do_values_flat }, { "len_flat", "", do_len_flat },
 	{ "to_dict", "", do_to_dict }, { "named_tensors", NULL, do_to_dict }, { "unpack", "", do_unpack }, { "map", "f", do_map },
 	{ "to_mapping", "other", do_to_mapping }, { "tensors", NULL, get_tensors }, { "remap", "map", do_remap },
-	{ "init", "prefix?", do_init }, { "init_zero", "prefix?", do_init_zero }, { "init_undef", "prefix?", do_init_undef }, { NULL, NULL, NULL }
+	{ "init", "prefix?", do_init }, { "init_remote", "buffers entry? prefix?", do_init_remote }, { "init_zero", "prefix?", do_init_zero }, { "init_undef", "prefix?", do_init_undef }, { NULL, NULL, NULL }
 };
 
 /* --- making trees: DotTree(), NamedTensors(), from_dict, pack ------------------------------------------------------------------- */
