@@ -497,6 +497,20 @@ static Value do_init(Elab *e, Call *c)
 	return v_tree(out);
 }
 
+/* which replicas share each variable: all of them, as long as a factory says nothing else (A36, A46) */
+static Value get_groupings(Elab *e, Call *c)
+{
+	Leaves l = tree_leaves(e, T(c));
+	Tree *out = tree_new(e, TREE_ANY);
+	if (!building(e, c->at, "groups of replicas are asked for")) return v_error();
+	for (int i = 0; i < l.at.n; i++) {
+		GroupingOf g = { e->b.ir, 0 };
+		if (l.at.at[i].v.kind != V_FACTORY) return fail(e, E0206, c->at, "`%s` is %s, not a variable factory", l.at.at[i].name, v_describe(e, l.at.at[i].v));
+		insert_path(e, out, l.at.at[i].name, v_of(V_GROUPING, arena_dup(e->mem, &g, sizeof g)));
+	}
+	return v_tree(out);
+}
+
 /* the same, each into the buffer of its name (A44) */
 static Value do_init_remote(Elab *e, Call *c)
 {
@@ -550,7 +564,7 @@ const Builtin tree_methods[] = {
 	{ "keys_flat", "", do_keys_flat }, { "values_flat", "", do_values_flat }, { "len_flat", "", do_len_flat },
 	{ "to_dict", "", do_to_dict }, { "named_tensors", NULL, do_to_dict }, { "unpack", "", do_unpack }, { "map", "f", do_map },
 	{ "to_mapping", "other", do_to_mapping }, { "tensors", NULL, get_tensors }, { "remap", "map", do_remap },
-	{ "init", "prefix?", do_init }, { "init_remote", "buffers entry? prefix?", do_init_remote }, { "init_zero", "prefix?", do_init_zero }, { "init_undef", "prefix?", do_init_undef }, { NULL, NULL, NULL }
+	{ "init", "prefix?", do_init }, { "replica_groupings", NULL, get_groupings }, { "init_remote", "buffers entry? prefix?", do_init_remote }, { "init_zero", "prefix?", do_init_zero }, { "init_undef", "prefix?", do_init_undef }, { NULL, NULL, NULL }
 };
 
 /* --- making trees: DotTree(), NamedTensors(), from_dict, pack ------------------------------------------------------------------- */
