@@ -1,4 +1,4 @@
-/* cache.h — private to jit_cc.c: shared objects on disk, found by what they were made from. */
+/* cache.h — private to cc.c: shared objects on disk, found by what they were made from. */
 #ifndef COMPILER_CODEGEN_CACHE_H
 #define COMPILER_CODEGEN_CACHE_H
 

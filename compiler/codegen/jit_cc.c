@@ -1,150 +1,20 @@
 /* jit_cc.c — machine code from the system's C compiler: slower to make, for those who want its checks or its speed.
  *
- * The module is compiled into a shared object in a directory of its own and loaded from there.  No
- * shell is involved: the compiler is one program, $PXL_CC or the first of cc, gcc, clang, started
- * with a fixed list of arguments.  With a cache directory the object is kept there under a key that covers
- * the text, the compiler's version, the flags and the ABI (cache.c). */
-#define _DEFAULT_SOURCE
+ * The module becomes a shared object (cc.c), which stays loaded as long as its code may run. */
 #include "compiler/codegen/jit.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "compiler/codegen/cache.h"
+#include "compiler/codegen/cc.h"
 
 #pragma GCC diagnostic ignored "-Wpedantic"          /* dlsym gives functions as void * */
 
-extern char **environ;
-
 /* -fno-strict-aliasing: frames hold tensors of many types, one after the other. Contraction would change bits. */
 static const char *const flags[] = { "-std=c11", "-O3", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared" };
-enum { NFLAG = sizeof flags / sizeof *flags };
 
-/* a private directory with the files of one compile */
-typedef struct Work { char dir[CACHE_PATH], c[CACHE_PATH], so[CACHE_PATH], log[CACHE_PATH]; } Work;
-
-static int io_error(RtErr *e, const char *what, const char *path)
+static int find_entry(Jit *j, RtErr *e)
 {
-	return rt_fail(e, RT_EIO, "cannot %s `%s`: %s", what, path, strerror(errno));
-}
-
-static int join(char *out, const char *dir, const char *name)
-{
-	int n = snprintf(out, CACHE_PATH, "%s/%s", dir, name);
-	return n > 0 && n < CACHE_PATH;
-}
-
-static int work_begin(Work *w, const char *dir, RtErr *e)
-{
-	const char *tmp = dir ? dir : getenv("TMPDIR");
-	if (!tmp || !tmp[0]) tmp = "/tmp";
-	if (!join(w->dir, tmp, ".pxl-XXXXXX") || !mkdtemp(w->dir)) return io_error(e, "make a directory in", tmp);
-	if (join(w->c, w->dir, "model.c") && join(w->so, w->dir, "model.so") && join(w->log, w->dir, "log")) return RT_OK;
-	rmdir(w->dir);
-	return rt_fail(e, RT_EIO, "the path `%s` is too long", tmp);
-}
-
-static void work_end(Work *w)
-{
-	unlink(w->c);
-	unlink(w->so);
-	unlink(w->log);
-	rmdir(w->dir);
-}
-
-static int write_file(const char *path, const char *text, size_t len, RtErr *e)
-{
-	FILE *f = fopen(path, "w");
-	if (!f) return io_error(e, "write", path);
-	int bad = fwrite(text, 1, len, f) != len;
-	bad |= fclose(f) != 0;
-	return bad ? io_error(e, "write", path) : RT_OK;
-}
-
-/* --- running the compiler ---------------------------------------------------------------------------------------- */
-static int wait_for(pid_t pid)
-{
-	int status;
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR) return 0;        /* the host ignores its children: the product tells */
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
-
-/* 0: it ran and succeeded; -1: it could not be started; else its exit status. What it says goes to `log`. */
-static int run(const char *const *argv, const char *log)
-{
-	posix_spawn_file_actions_t fa;
-	pid_t pid;
-	if (posix_spawn_file_actions_init(&fa)) return -1;
-	int bad = posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0) ||
-	          posix_spawn_file_actions_addopen(&fa, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600) ||
-	          posix_spawn_file_actions_adddup2(&fa, 1, 2);
-	if (!bad) bad = posix_spawnp(&pid, argv[0], &fa, NULL, (char *const *)(uintptr_t)argv, environ);
-	posix_spawn_file_actions_destroy(&fa);
-	if (bad) return -1;
-	int status = wait_for(pid);
-	return status == 127 ? -1 : status;
-}
-
-static size_t read_log(const Work *w, char *out, size_t size)
-{
-	FILE *f = fopen(w->log, "r");
-	size_t n = f ? fread(out, 1, size - 1, f) : 0;
-	if (f) fclose(f);
-	while (n && out[n - 1] == '\n') n--;
-	out[n] = 0;
-	return n;
-}
-
-/* The first compiler that answers; its version goes into the key. */
-static const char *find_compiler(const Work *w, CacheKey *k, RtErr *e)
-{
-	const char *own = getenv("PXL_CC"), *const names[] = { own, "cc", "gcc", "clang" };
-	int only = own && own[0];
-	for (int i = !only; i < (only ? 1 : 4); i++) {
-		const char *argv[] = { names[i], "--version", NULL };
-		char version[512];
-		if (run(argv, w->log)) continue;
-		size_t n = read_log(w, version, sizeof version);
-		cache_mix(k, names[i], strlen(names[i]));
-		cache_mix(k, version, n);
-		return names[i];
-	}
-	if (only) rt_fail(e, RT_EIO, "the C compiler `%s` (PXL_CC) does not run", own);
-	else rt_fail(e, RT_EIO, "no C compiler found (tried cc, gcc, clang): install one, set PXL_CC, or use --jit tcc");
-	return NULL;
-}
-
-static int compile(const Work *w, const char *cc, RtErr *e)
-{
-	const char *argv[NFLAG + 5] = { cc };
-	int n = 1;
-	for (int i = 0; i < NFLAG; i++) argv[n++] = flags[i];
-	argv[n++] = "-o";
-	argv[n++] = w->so;
-	argv[n++] = w->c;
-	int st = run(argv, w->log);
-	if (st < 0) return rt_fail(e, RT_EIO, "the C compiler `%s` cannot be started", cc);
-	char text[400];
-	read_log(w, text, sizeof text);
-	if (st) return rt_fail(e, RT_EINTERNAL, "`%s` refused the emitted C: %s", cc, text);
-	if (access(w->so, R_OK)) return rt_fail(e, RT_EIO, "`%s` made no object: %s", cc, text);
-	return RT_OK;
-}
-
-/* --- loading -------------------------------------------------------------------------------------------------------- */
-static int load(Jit *j, const char *path, RtErr *e)
-{
-	j->dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!j->dl) return rt_fail(e, RT_EIO, "cannot load compiled code: %s", dlerror());
 	void *entry = dlsym(j->dl, "pxl_main");
 	if (entry) {
 		memcpy(&j->entry, &entry, sizeof entry);
@@ -154,46 +24,19 @@ static int load(Jit *j, const char *path, RtErr *e)
 	return rt_fail(e, RT_EINTERNAL, "the emitted C has no pxl_main");
 }
 
-static int build(Work *w, const char *cc, const char *text, size_t len, RtErr *e)
-{
-	int st = write_file(w->c, text, len, e);
-	return st ? st : compile(w, cc, e);
-}
-
-static int build_and_load(Work *w, const char *dir, CacheKey k, const char *cc, const char *text, size_t len, Jit *j, RtErr *e)
-{
-	char path[CACHE_PATH];
-	j->kind = "cc (cached)";
-	int found = dir ? cache_find(dir, k, path) : 0;
-	if (found > 0 && !load(j, path, NULL)) return RT_OK;
-	if (found) j->warning = "a damaged or foreign file in the cache is passed over, and its program compiled";
-	j->kind = "cc";
-	int st = build(w, cc, text, len, e);
-	if (st) return st;
-	if (dir && cache_store(dir, k, w->so, path)) return load(j, path, e);
-	return load(j, w->so, e);                            /* the mapping stays when the file goes */
-}
-
 int jit_cc(const Module *m, const JitOptions *o, Jit *j, RtErr *e)
 {
 	size_t len;
 	char *text = jit_source(m, &o->alloc, &len);
 	if (!text) return rt_fail(e, RT_ENOMEM, "no memory for the emitted C");
-	const char *dir = cache_dir_usable(o->cache_dir) ? o->cache_dir : NULL;
-	CacheKey k = { 0 };
-	Work w;
-	if (o->cache_dir && !dir) j->warning = "the cache is not used: it must be a folder of yours that nobody else may write to";
-	int st = work_begin(&w, dir, e);
-	if (!st) {
-		cache_mix(&k, text, len);
-		cache_mix(&k, &(int){ PXLRT_ABI }, sizeof(int));
-		for (int i = 0; i < NFLAG; i++) cache_mix(&k, flags[i], strlen(flags[i]));
-		const char *cc = find_compiler(&w, &k, e);
-		st = cc ? build_and_load(&w, dir, k, cc, text, len, j, e) : RT_EIO;
-		work_end(&w);
-	}
+	CcLoaded made;
+	int st = cc_load(&(CcJob){ .what = "emitted C", .text = text, .len = len, .flags = flags, .nflag = sizeof flags / sizeof *flags,
+	                           .abi = PXLRT_ABI, .cache_dir = o->cache_dir }, &made, e);
 	rt_free(&o->alloc, text);
-	return st;
+	j->dl = made.dl;
+	j->kind = made.kind;
+	j->warning = made.warning;
+	return st ? st : find_entry(j, e);
 }
 
 void jit_cc_free(Jit *j)
