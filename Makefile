@@ -110,8 +110,9 @@ $(BUILD)/gen/lang/lexer.c: lang/lexer.l $(BUILD)/gen/lang/grammar.c
 	@mkdir -p $(@D)
 	$(call say,flex $<) flex -o $@ --header-file=$(@:.c=.h) $<
 
-# texts that travel in the binary: the standard library, and the header emitted C includes
-EMBEDDED := $(sort $(wildcard lang/std/*.pxl)) runtime/pxlrt.h runtime/runtime.h runtime/base.h runtime/dtype.def
+# texts that travel in the binary: the standard library, and headers that emitted C, shipped C and native files include
+EMBEDDED := $(sort $(wildcard lang/std/*.pxl)) runtime/pxlrt.h runtime/runtime.h runtime/base.h runtime/dtype.def \
+            compiler/api/pxl.h compiler/api/host_call.h
 $(BUILD)/gen/embed.c: tools/embed.sh $(EMBEDDED)
 	@mkdir -p $(@D)
 	$(call say,embed $@) sh tools/embed.sh $(EMBEDDED) > $@.tmp && mv $@.tmp $@

@@ -120,7 +120,7 @@ static void print_statement(const Print *p, const Ast *a)
 		role_one(p, "type", a->u.param.type);
 		role_one(p, "init", a->u.param.init);
 		break;
-	case A_EXPR: case A_RETURN: child(p, a->u.expr); break;
+	case A_EXPR: case A_RETURN: case A_NATIVE: child(p, a->u.expr); break;
 	case A_ASSIGN: child(p, a->u.assign.target); child(p, a->u.assign.val); break;
 	case A_IF: child(p, a->u.cond.cond); child(p, a->u.cond.then); role_one(p, "else", a->u.cond.other); break;
 	case A_FOR: case A_WHILE:

@@ -20,7 +20,7 @@ typedef struct AstList { Ast **at; int n, cap; } AstList;        /* a VEC(Ast *)
 	AST(BREAK, "break") AST(CONTINUE, "continue") AST(RETURN, "return") AST(ASSERT, "assert") AST(WITH, "with") \
 	AST(WITHITEM, "withitem") AST(BLOCK, "block") \
 	AST(USE, "use") AST(MODULE, "module") AST(PROGRAM, "program") AST(SETTING, "setting") AST(TASK, "task") \
-	AST(DEVICE, "device") AST(KERNEL, "kernel") AST(BUILD, "build") AST(FILE, "file") AST(ERROR, "error")
+	AST(DEVICE, "device") AST(KERNEL, "kernel") AST(NATIVE, "native") AST(BUILD, "build") AST(FILE, "file") AST(ERROR, "error")
 
 typedef enum AstKind {
 #define AST(k, name) A_##k,
@@ -75,7 +75,7 @@ struct Ast {
 		struct { const char *name; Span name_at; AstList params; Ast *body; int is_expr; } fn;
 		                                                    /* FN: name NULL for a value; body BLOCK, or expression;
 		                                                       KERNEL: body an expression; BUILD: name "build"/"build_grad" */
-		Ast *expr;                                          /* EXPR; RETURN: NULL, or the value (several: a TUPLE) */
+		Ast *expr;                                          /* EXPR; NATIVE: a STR; RETURN: NULL, or the value (several: a TUPLE) */
 		struct { Ast *target, *val; } assign;               /* target NAME FIELD INDEX, or TUPLE/LIST of those */
 		struct { AstList names; Ast *iter, *body; } loop;   /* FOR: NAMEs; WHILE: iter is the condition */
 		struct { Ast *cond, *msg; } check;                  /* ASSERT */

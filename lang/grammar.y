@@ -1,7 +1,7 @@
 /* grammar.y — tokens to tree.
  *
  * LALR(1) without a conflict.  Spans join by themselves; actions only call tree.c, which owns all rules
- * that are not grammar.  `module program task device kernel` are words of the grammar only where a
+ * that are not grammar.  `module program task device kernel native` are words of the grammar only where a
  * declaration starts, elsewhere they are names.  `{` that opens a block is told to layout.c, in a state
  * that needs no lookahead, so that the newline after it is already read as one of a block. */
 %define api.pure full
@@ -48,7 +48,7 @@ static AstList push(Parse *p, AstList list, Ast *a);
 %token IF "`if`" ELSE "`else`" FOR "`for`" WHILE "`while`" IN "`in`" IS "`is`" AND "`and`" OR "`or`" NOT "`not`"
 %token BREAK "`break`" CONTINUE "`continue`" RETURN "`return`" ASSERT "`assert`" WITH "`with`" AS "`as`" FN "`fn`" USE "`use`"
 %token TRUE "`true`" FALSE "`false`" NONE "`none`" BUILD "`build`" BUILD_GRAD "`build_grad`"
-%token <name> MODULE "`module`" PROGRAM "`program`" TASK "`task`" DEVICE "`device`" KERNEL "`kernel`"
+%token <name> MODULE "`module`" PROGRAM "`program`" TASK "`task`" DEVICE "`device`" KERNEL "`kernel`" NATIVE "`native`"
 %token EQ "`==`" NE "`!=`" LE "`<=`" GE "`>=`" POW "`**`" IDIV "`//`"
 %token <op> UPDATE "`+=`"
 
@@ -72,6 +72,7 @@ decl: USE names NL                         { $$ = tree_list(p, A_USE, span_join(
 	| TASK name fields NL              { $$ = tree_fields(p, A_TASK, span_join(@1, @3), $2, @2, $3); }
 	| DEVICE name fields NL            { $$ = tree_fields(p, A_DEVICE, span_join(@1, @3), $2, @2, $3); }
 	| KERNEL name params '=' expr NL   { $$ = tree_fn(p, A_KERNEL, span_join(@1, @5), $2, @2, $3, $5, 1); }
+	| NATIVE str NL                    { $$ = tree_expr(p, A_NATIVE, span_join(@1, @2), $2); }
 	| stmt
 	;
 names: name                                { $$ = one(p, tree_name(p, $1, @1)); }
@@ -296,7 +297,7 @@ parts: %empty                              { $$ = no_list; }
 	}
 	| parts LERP expr RERP             { $$ = push(p, $1, $3); }
 	;
-name: NAME | MODULE | PROGRAM | TASK | DEVICE | KERNEL ;
+name: NAME | MODULE | PROGRAM | TASK | DEVICE | KERNEL | NATIVE ;
 %%
 
 static AstList push(Parse *p, AstList list, Ast *a)
@@ -341,7 +342,7 @@ static const char *expected(const yysymbol_kind_t *k, int n, Buf *b)
 	for (int i = 0; i < n; i++) {
 		const char *s = yysymbol_name(k[i]);
 		if (value && !(s[0] == '\'' && strchr(")]}", s[1]))) continue;
-		if (name && k[i] >= YYSYMBOL_MODULE && k[i] <= YYSYMBOL_KERNEL) continue;
+		if (name && k[i] >= YYSYMBOL_MODULE && k[i] <= YYSYMBOL_NATIVE) continue;
 		if (k[i] == YYSYMBOL_NAME || k[i] == YYSYMBOL_BAD || k[i] == YYSYMBOL_UPDATE) continue;
 		if (++said > 4) return NULL;
 		put_symbol(b, k[i]);

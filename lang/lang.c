@@ -102,6 +102,13 @@ Ast *lang_parse_expr(Arena *mem, Intern *names, Diags *ds, uint32_t src)
 	return run(p, T_START_EXPR) && ds->errors == before ? p->expr : NULL;
 }
 
+const EmbeddedFile *embedded_file(const char *path)
+{
+	for (const EmbeddedFile *f = embedded_files; f->path; f++)
+		if (!strcmp(f->path, path)) return f;
+	return NULL;
+}
+
 static int is_std(const EmbeddedFile *f) { return !strncmp(f->path, "lang/std/", 9); }
 
 const char *lang_std(const char *name, size_t *len)

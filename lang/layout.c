@@ -36,7 +36,7 @@ int layout_ends_value(int kind)
 {
 	switch (kind) {
 	case T_NAME: case T_INT: case T_FLOAT: case T_TRUE: case T_FALSE: case T_NONE: case T_STR_END:
-	case T_MODULE: case T_PROGRAM: case T_TASK: case T_DEVICE: case T_KERNEL:
+	case T_MODULE: case T_PROGRAM: case T_TASK: case T_DEVICE: case T_KERNEL: case T_NATIVE:
 	case ')': case ']': case '}':
 		return 1;
 	}
@@ -218,11 +218,11 @@ static int needs_newline(const Parse *p, const Token *t)
 /* `module M` at the left margin: a block that is still open was left open by mistake, and is closed here */
 static int begins_declaration(const Parse *p, const Token *t)
 {
-	static const int heads[] = { T_MODULE, T_PROGRAM, T_TASK, T_DEVICE, T_KERNEL };
+	static const int heads[] = { T_MODULE, T_PROGRAM, T_TASK, T_DEVICE, T_KERNEL, T_NATIVE };
 	const char *s = p->text->text;
 	if (t->at.lo > 0 && s[t->at.lo - 1] != '\n') return 0;
 	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-		if (t->kind == heads[i]) return s[t->at.hi] == ' ' && starts_name(s[t->at.hi + 1]);
+		if (t->kind == heads[i]) return s[t->at.hi] == ' ' && (t->kind == T_NATIVE ? s[t->at.hi + 1] == '"' : starts_name(s[t->at.hi + 1]));
 	return 0;
 }
 

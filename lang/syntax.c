@@ -250,10 +250,13 @@ static int missing_params(Parse *p, const Wrong *w)
 	return 1;
 }
 
+static int after_native(const Wrong *w) { return w->before.kind == T_NATIVE && w->before.first; }
+
 /* what to do about some tokens in some places, when there is no row for it */
 static const char *hint(const Wrong *w)
 {
 	int in_brackets = w->open && !w->open->block;
+	if (after_native(w)) return "a C file is named by a string: `native \"file.c\"`";
 	switch (w->t.kind) {
 	case T_FOR: return !in_brackets ? NULL : w->open->kind == '[' ? "a comprehension has one `for`; nest another in its value"
 		: "a comprehension stands in [ ]";
@@ -272,8 +275,9 @@ static const char *hint(const Wrong *w)
 
 static int unexpected(Parse *p, const Wrong *w)
 {
+	const char *expected = after_native(w) ? "a string" : w->expected;
 	Diag *d = diag(p->ds, E0001, w->t.at, "unexpected %s", token_text(p, &w->t));
-	if (w->expected) diag_label(p->ds, d, "expected %s", w->expected);
+	if (expected) diag_label(p->ds, d, "expected %s", expected);
 	if (hint(w)) diag_help(p->ds, d, (Span){0}, "%s", hint(w));
 	return 1;
 }

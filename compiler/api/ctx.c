@@ -101,6 +101,7 @@ void pxl_ctx_free(pxl_ctx *cx)
 	ctx_set_last(cx, NULL);
 	arena_free(&cx->text);
 	host_ops_free(cx);
+	natives_free(cx);
 	cx_free(cx, cx->cache_dir);
 	cx_free(cx, cx);
 }

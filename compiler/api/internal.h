@@ -39,6 +39,7 @@ struct pxl_ctx {
 	LogLevel log_level;
 	char errmsg[1024];
 	const struct HostOp *hosts;  /* latest first; grows only (host_op.c) */
+	struct Native *natives;      /* C files that are loaded; grows only (native.c) */
 	Unit *last;                  /* whose diagnostics are asked for; NULL before the first compile */
 	Arena text;                  /* texts handed out that live till the next call */
 };
@@ -94,8 +95,21 @@ void log_begin(pxl_ctx *cx);
 void cx_log(pxl_ctx *cx, LogLevel level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 const char *env_text(const char *ours, const char *theirs);      /* NULL: neither is set, or empty; theirs may be NULL */
 
-const char *host_op_name(const RtHost *h);
 void  host_ops_free(pxl_ctx *cx);
+
+/* --- native.c: C files with ops */
+struct NativeFile;
+typedef struct Native Native;
+pxl_status native_open(pxl_ctx *cx, const char *path, Native **out);             /* compiled and loaded, or found again */
+/* the ops of n into a list that only grows at its front: all that it does not hold already. mem NULL: the context's memory */
+pxl_status native_add(pxl_ctx *cx, Arena *mem, const Native *n, const struct HostOp **list);
+int  native_count(const Native *n);
+const struct HostOp *native_op(const Native *n, int i, const struct HostOp *list);
+int  native_find(const Native *n, const struct HostOp *h);                       /* its place in the table; -1: it has no such op */
+const struct NativeFile *native_file(const Native *n);
+void natives_free(pxl_ctx *cx);
+/* --- host_op.c: an op checked and copied to the front of a list */
+pxl_status host_op_add(pxl_ctx *cx, Arena *mem, const struct HostOp **list, const pxl_host_op *op, const struct NativeFile *file, int at);
 
 void *cx_alloc(pxl_ctx *cx, size_t size);
 void  cx_free(pxl_ctx *cx, void *p);

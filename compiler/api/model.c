@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "compiler/ops/host_op.h"
 #include "runtime/formats/formats.h"
 
 enum { MAX_MODEL_BYTES = 64 << 20 };
@@ -29,7 +30,7 @@ static int read_module(void *user, const Source *from, const char *name, const c
 	return 1;
 }
 
-/* --- arrays that a task names: relative names are looked for beside the model ----------------------- */
+/* --- arrays and C files: relative names are looked for beside the model ----------------------- */
 static HostArray *kept_in(Unit *u, const RtArray *a)
 {
 	Shape s = { .rank = a->rank };
@@ -39,14 +40,19 @@ static HostArray *kept_in(Unit *u, const RtArray *a)
 	return h;
 }
 
+static char *beside(Unit *u, const Source *from, const char *path)
+{
+	const char *slash = from && from->path ? strrchr(from->path, '/') : NULL;
+	return arena_printf(&u->mem, "%.*s%s", slash && path[0] != '/' ? (int)(slash - from->path) + 1 : 0, from && from->path ? from->path : "", path);
+}
+
 static int read_array(void *user, const Source *from, const char *path, HostArray **out, Buf *why)
 {
 	Unit *u = user;
 	RtErr e = { 0 };
 	RtArray a = { 0 };
 	RtAlloc al = cx_rt_alloc(u->cx);
-	const char *slash = from && from->path ? strrchr(from->path, '/') : NULL;
-	char *file = arena_printf(&u->mem, "%.*s%s", slash && path[0] != '/' ? (int)(slash - from->path) + 1 : 0, from && from->path ? from->path : "", path);
+	char *file = beside(u, from, path);
 	if (npy_read(file, &al, &a, &e)) {
 		buf_puts(why, e.text);
 		return 0;
@@ -59,6 +65,22 @@ static int read_array(void *user, const Source *from, const char *path, HostArra
 	array_free(&al, &a);
 	if (oom) longjmp(*outer, oom);
 	return 1;
+}
+
+static int read_native(void *user, const Source *from, const char *path, const HostOp **hosts, const HostOp *const **ops, Buf *why)
+{
+	Unit *u = user;
+	Native *n;
+	pxl_status st = native_open(u->cx, beside(u, from, path), &n);
+	if (st == PXL_OK) st = native_add(u->cx, &u->mem, n, hosts);
+	if (st != PXL_OK) {
+		buf_puts(why, u->cx->errmsg);
+		return -1;
+	}
+	const HostOp **at = NEWN(&u->mem, const HostOp *, native_count(n));
+	for (int i = 0; i < native_count(n); i++) at[i] = native_op(n, i, *hosts);
+	*ops = at;
+	return native_count(n);
 }
 
 static void model_print(void *user, const char *text, size_t len)
@@ -83,7 +105,7 @@ static pxl_status load(Unit *u, void *arg)
 	u->src = source_add(&u->srcs, l->name, l->path, l->text, l->len);
 	u->elab = elab_new(&(ElabOptions){ .mem = &u->mem, .names = &u->names, .srcs = &u->srcs, .ds = &u->ds,
 	                                   .allow_native = u->cx->opt.allow_native, .hosts = u->cx->hosts, .max_steps = u->cx->opt.max_steps,
-	                                   .read_module = read_module, .read_array = read_array, .print = model_print,
+	                                   .read_module = read_module, .read_array = read_array, .read_native = read_native, .print = model_print,
 	                                   .checkpoint = model_checkpoint, .user = u });
 	return elab_file(u->elab, u->src) ? PXL_OK : PXL_EMODEL;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "compiler/codegen/ship.h"
-#include "compiler/ops/op.h"
+#include "compiler/ops/host_op.h"
 
 /* --- building ------------------------------------------------------------------------------------------ */
 typedef struct BuildCall {
@@ -337,21 +337,44 @@ pxl_status pxl_emit(pxl_program *p, const char *stage, const char *after, const 
 	return st;
 }
 
-typedef struct ShipCall { pxl_program *p; const char *dir; RtErr err; } ShipCall;
+/* --- as files ------------------------------------------------------------------------------------------------ */
+typedef struct ShipCall { pxl_program *p; const char *dir; const char *const *files; size_t nfile; RtErr err; } ShipCall;
+
+/* where the op is: the model's own C file, or one of those that the host gives; 0 after a message */
+static int find_host(Unit *u, const ShipCall *c, const HostOp *h, ShipHost *out)
+{
+	Native *n;
+	*out = (ShipHost){ h->file, h->at };
+	for (size_t i = 0; i < c->nfile && !out->file; i++) {
+		if (native_open(u->cx, c->files[i], &n) != PXL_OK) return 0;
+		out->at = native_find(n, h);
+		if (out->at >= 0) out->file = native_file(n);
+	}
+	if (!out->file)
+		cx_fail(u->cx, PXL_EINVAL, "program `%s` calls `%s`, an op of the host program: what is built to run by itself has no such function, unless its C file goes along",
+		        c->p->name, h->name);
+	return out->file != NULL;
+}
 
 static pxl_status ship_program(Unit *u, void *arg)
 {
 	ShipCall *c = arg;
-	return ship(c->p->mod, &c->p->rt, c->dir, &u->mem, &c->err) ? cx_fail_rt(u->cx, &c->err) : PXL_OK;
+	const Module *m = c->p->mod;
+	ShipHost *hosts = NEWN(&u->mem, ShipHost, m->nhost + 1);
+	for (int i = 0; i < m->nhost; i++)
+		if (!find_host(u, c, m->hosts[i].op, &hosts[i])) return PXL_EINVAL;
+	return ship(m, &c->p->rt, hosts, c->dir, &u->mem, &c->err) ? cx_fail_rt(u->cx, &c->err) : PXL_OK;
 }
 
-pxl_status pxl_ship(pxl_program *p, const char *dir)
+pxl_status pxl_ship(pxl_program *p, const char *dir) { return pxl_ship_files(p, dir, NULL, 0); }
+
+pxl_status pxl_ship_files(pxl_program *p, const char *dir, const char *const *c_files, size_t n)
 {
-	ShipCall c = { .p = p, .dir = dir };
+	ShipCall c = { .p = p, .dir = dir, .files = c_files, .nfile = n };
 	if (!p) return PXL_EINVAL;
 	if (!dir) return cx_fail(p->m->cx, PXL_EINVAL, "pxl_ship needs a folder");
+	for (size_t i = 0; i < n; i++)
+		if (!c_files || !c_files[i]) return cx_fail(p->m->cx, PXL_EINVAL, "C file %zu has no name", i);
 	if (!p->mod) return cx_fail(p->m->cx, PXL_EINVAL, "the program was only built, not compiled: there is nothing to ship");
-	if (p->mod->nhost) return cx_fail(p->m->cx, PXL_EINVAL, "program `%s` calls `%s`, an op of the host program: what is built to run by itself has no such function",
-	                                  p->name, host_op_name(&p->mod->hosts[0]));
 	return unit_guard(p->m->u, ship_program, &c);
 }

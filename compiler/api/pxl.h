@@ -186,8 +186,11 @@ PXL_API int    pxl_get_info(const pxl_program *p, int index, pxl_info *out);    
 
 /* Text of a stage: "ir", "schedule", "dot", "code", "plan", "c"; of "ir", `after` names a pass ("" or NULL: before any). */
 PXL_API PXL_MUST pxl_status pxl_emit(pxl_program *p, const char *stage, const char *after, const char **out);
-/* The emitted C, a header, a library and an example caller in `dir`, for use without the compiler. */
+/* The emitted C, a header, a library and an example caller in `dir`, for use without the compiler. C files whose ops the program
+ * calls go along. */
 PXL_API PXL_MUST pxl_status pxl_ship(pxl_program *p, const char *dir);
+/* the same for a program that calls ops which the host registered: C files that have them, as pxl_native_file takes them */
+PXL_API PXL_MUST pxl_status pxl_ship_files(pxl_program *p, const char *dir, const char *const *c_files, size_t n);
 
 /* --- sessions ------------------------------------------------------------------------------------------------ */
 typedef struct pxl_array { pxl_dtype dtype; int rank; int64_t dim[PXL_MAX_RANK]; size_t nelem, bytes; void *data; } pxl_array;
@@ -197,7 +200,7 @@ typedef struct pxl_array { pxl_dtype dtype; int rank; int64_t dim[PXL_MAX_RANK];
  * compiling the model; it stays as long as the context.  Results must depend on operands and numbers alone: equal
  * calls may be made once, unused ones never.  `run` is called by every replica, and every session, on its own
  * thread: it must bear several calls at once, and must not touch the context. */
-enum { PXL_HOST_ABI = 1, PXL_HOST_MAX = 16 };      /* most operands, results and numbers */
+enum { PXL_HOST_ABI = 2, PXL_HOST_MAX = 16 };      /* most operands, results and numbers */
 typedef struct pxl_host_call {
 	size_t size;
 	void *user;
@@ -209,12 +212,13 @@ typedef struct pxl_host_call {
 	char *why; size_t why_size;                /* room for the reason of a failure */
 } pxl_host_call;
 typedef int (*pxl_host_fn)(pxl_host_call *c);      /* 0: done */
-typedef struct pxl_host_param { const char *name; int optional; double init; } pxl_host_param;
+typedef enum pxl_param_kind { PXL_PARAM_FLOAT, PXL_PARAM_INT, PXL_PARAM_BOOL } pxl_param_kind;      /* what a model may give; all come as doubles */
+typedef struct pxl_host_param { const char *name; int optional; double init; pxl_param_kind kind; } pxl_host_param;
 
 typedef struct pxl_host_op {
 	size_t size;
 	int abi;                                   /* PXL_HOST_ABI */
-	const char *name, *version;                /* a name as in the language; version NULL: none */
+	const char *name, *version;                /* a name as in the language; version NULL: none. `name` is the latest, `name@version` that one */
 	int nin, nout;
 	const pxl_host_param *params; int nparam;
 	pxl_host_fn infer;                         /* NULL: every result is like the first operand */
@@ -227,6 +231,14 @@ typedef struct pxl_host_op {
 } pxl_host_op;
 #define PXL_HOST_OP_INIT { sizeof(pxl_host_op), PXL_HOST_ABI, NULL, NULL, 1, 1, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL }
 PXL_API PXL_MUST pxl_status pxl_register_op(pxl_ctx *cx, const pxl_host_op *op);
+
+/* The same in a C file of its own, which a model names by `native "file.c"` (with allow_native) or the host by pxl_native_file. It
+ * includes this header for its types, calls none of its functions, and ends with a table:
+ *     const pxl_host_op pxl_native_ops[] = { { PXL_HOST_OP_HEAD, .name = "twice", .nin = 1, .nout = 1, .run = twice }, PXL_HOST_OP_END };
+ * The system's C compiler makes an object of it, kept in the cache. What is loaded runs with the rights of the program. */
+#define PXL_HOST_OP_HEAD sizeof(pxl_host_op), PXL_HOST_ABI
+#define PXL_HOST_OP_END { 0, 0, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL }
+PXL_API PXL_MUST pxl_status pxl_native_file(pxl_ctx *cx, const char *path);      /* registers its ops */
 
 typedef struct pxl_session_options {
 	size_t size;

@@ -121,8 +121,12 @@ static const char *find_compiler(const Work *w, CacheKey *k, RtErr *e)
 
 static int compile(const CcJob *job, const Work *w, const char *cc, RtErr *e)
 {
-	const char *argv[MOST_FLAGS + 5] = { cc };
+	const char *argv[MOST_FLAGS + 8] = { cc };
 	int n = 1;
+	if (job->header) {
+		argv[n++] = "-I";
+		argv[n++] = w->dir;
+	}
 	for (int last = 0; last < 2; last++) {
 		for (int i = 0; i < job->nflag; i++)
 			if ((strncmp(job->flags[i], "-l", 2) == 0) == last) argv[n++] = job->flags[i];

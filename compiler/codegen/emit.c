@@ -114,7 +114,7 @@ void emit_at(Emit *e, Buf *b, Span at)
 	buf_printf(b, "#line %d %s\n", line, emit_cstr(e, s->name));
 }
 
-int emit_site(Emit *e, const Op *op) { return site_at(e, op->at, op->code == OP_host_op ? op_type_name(op) : op_def(op)->name); }
+int emit_site(Emit *e, const Op *op) { return site_at(e, op->at, op_said(op)); }
 
 int site_at(Emit *e, Span at, const char *op)
 {

@@ -3,6 +3,7 @@
  *   NAME.c             the emitted C, and the tables a session reads: variables, streams, places, constants
  *   NAME.h             what is in it: an RtProgram and a number for every stream and variable
  *   example.c          a caller that runs it once
+ *   native_0.c …       C files of the model, when it calls ops of theirs, with the pxl.h they include
  *   libpxlrt.a         the runtime: sessions and kernels; needs nothing but libc, libm and threads
  *   runtime/           its headers
  *   Makefile, README   `make` builds the example with any C11 compiler
@@ -17,6 +18,7 @@
 #include <sys/stat.h>
 
 #include "compiler/codegen/module.h"
+#include "compiler/ops/host_op.h"
 #include "lang/embed.h"
 
 extern const char runtime_archive[], runtime_archive_end[];      /* libpxlrt.a, byte for byte */
@@ -24,6 +26,8 @@ extern const char runtime_archive[], runtime_archive_end[];      /* libpxlrt.a, 
 typedef struct Ship {
 	const Module *m;
 	const RtProgram *p;
+	const ShipHost *hosts;
+	VEC(const NativeFile *) files;                               /* those of the hosts, each once */
 	const char *name, *dir;
 	Arena *mem;
 	Emit *e;                                                     /* for its literals */
@@ -121,6 +125,72 @@ static void put_sites(Ship *s, Buf *b)
 	buf_puts(b, "\t{ 0 }\n};\n");
 }
 
+/* --- calls of native code: tables, and the files themselves ----------------------------------------------------------- */
+static int number_of(Ship *s, const NativeFile *f)
+{
+	int i = 0;
+	while (i < s->files.n && s->files.at[i] != f) i++;
+	if (i == s->files.n) vec_push(s->mem, &s->files, f);
+	return i;
+}
+
+static void put_host_args(Buf *b, const char *kind, int i, const RtHostArg *a, int n)
+{
+	buf_printf(b, "static const RtHostArg host_%s_%d[] = {\n", kind, i);
+	for (int k = 0; k < n; k++) {
+		buf_printf(b, "\t{ %d, ", (int)a[k].dtype);
+		put_shape(b, a[k].rank, a[k].dim);
+		buf_printf(b, ", %zu },\n", a[k].nelem);
+	}
+	buf_puts(b, "};\n");
+}
+
+static void put_hosts(Ship *s, Buf *b)
+{
+	static const char run[] =
+		"static int run_native(const RtHost *h, int replica, const void *const *in, void *const *out, char *why, size_t size)\n"
+		"{\n\tconst pxl_host_op *o = h->op;\n\treturn host_call(h, o->run, o->user, replica, in, out, why, size);\n}\n";
+	int n = s->m->nhost;
+	if (!n) return;
+	buf_puts(b, "#include \"pxl.h\"\n#include \"host_call.h\"\n");
+	buf_puts(b, run);
+	for (int i = 0; i < s->files.n; i++) buf_printf(b, "extern const pxl_host_op %s_native_%d[];\n", s->name, i);
+	for (int i = 0; i < n; i++) {
+		const RtHost *h = &s->m->hosts[i];
+		put_host_args(b, "in", i, h->in, h->nin);
+		put_host_args(b, "out", i, h->out, h->nout);
+		buf_printf(b, "static const double host_numbers_%d[] = { ", i);
+		for (int k = 0; k < h->nnumber; k++) buf_printf(b, "%s, ", emit_float(s->e, h->numbers[k]));
+		buf_puts(b, h->nnumber ? "};\n" : "0 };\n");
+	}
+	buf_printf(b, "static const RtHost hosts[%d] = {\n", n);
+	for (int i = 0; i < n; i++) {
+		const RtHost *h = &s->m->hosts[i];
+		buf_printf(b, "\t{ &%s_native_%d[%d], run_native, %d, %d, %d, host_in_%d, host_out_%d, host_numbers_%d },\n", s->name,
+		           number_of(s, s->hosts[i].file), s->hosts[i].at, h->nin, h->nout, h->nnumber, i, i, i);
+	}
+	buf_puts(b, "};\n");
+}
+
+/* Every file calls its table by the same name, so each gets one of its own for the linker. */
+static int ship_natives(Ship *s)
+{
+	int st = 0;
+	for (int i = 0; i < s->files.n && !st; i++) {
+		const NativeFile *f = s->files.at[i];
+		Buf b = buf_new(s->mem);
+		buf_printf(&b, "#define pxl_native_ops %s_native_%d\n#line 1 \"native_%d.c\"\n", s->name, i, i);
+		buf_put(&b, f->text, f->len);
+		st = put_file(s, arena_printf(s->mem, "native_%d.c", i), b.s, b.n);
+	}
+	for (int i = 0; i < 2 && s->files.n && !st; i++) {
+		static const char *const headers[] = { "compiler/api/pxl.h", "compiler/api/host_call.h" };
+		const EmbeddedFile *h = embedded_file(headers[i]);
+		st = put_file(s, strrchr(headers[i], '/') + 1, h->text, h->len);
+	}
+	return st;
+}
+
 static int ship_c(Ship *s)
 {
 	Buf b = buf_new(s->mem);
@@ -131,10 +201,11 @@ static int ship_c(Ship *s)
 	put_streams(s, &b);
 	put_buffers(s, &b);
 	put_sites(s, &b);
+	put_hosts(s, &b);
 	put_bytes(&b, "consts", s->p->consts, s->p->const_bytes);
-	buf_printf(&b, "\nconst RtProgram %s_program = {\n\t%s, pxl_main, %d, %d, %zu, %zu, %zu,\n\tconsts, %d, %d, %d, vars, streams, sites,\n\t%d, buffers, %zu\n};\n",
+	buf_printf(&b, "\nconst RtProgram %s_program = {\n\t%s, pxl_main, %d, %d, %zu, %zu, %zu,\n\tconsts, %d, %d, %d, vars, streams, sites,\n\t%d, buffers, %zu, %d, %s\n};\n",
 	           s->name, emit_cstr(s->e, s->p->name), s->p->replicas, s->p->transfers, s->p->frame_bytes, s->p->var_bytes,
-	           s->p->const_bytes, s->p->nvar, s->p->nstream, s->p->nsite, s->p->nbuffer, s->p->remote_bytes);
+	           s->p->const_bytes, s->p->nvar, s->p->nstream, s->p->nsite, s->p->nbuffer, s->p->remote_bytes, s->m->nhost, s->m->nhost ? "hosts" : "0");
 	return put_file(s, arena_printf(s->mem, "%s.c", s->name), b.s, b.n);
 }
 
@@ -206,8 +277,8 @@ static const char example[] =
 static const char makefile[] =
 	"# Builds the example. -ffp-contract=off keeps results the same on every machine.\n"
 	"CC ?= cc\nCFLAGS ?= -O2\n\n"
-	"example: example.c NAME.c NAME.h libpxlrt.a\n"
-	"\t$(CC) -std=c11 $(CFLAGS) -ffp-contract=off -fno-strict-aliasing -I. -o $@ example.c NAME.c libpxlrt.a -lm -lpthread\n"
+	"example: example.c NAME.c NAME.h libpxlrt.a $(wildcard native_*.c)\n"
+	"\t$(CC) -std=c11 $(CFLAGS) -ffp-contract=off -fno-strict-aliasing -I. -o $@ example.c NAME.c $(wildcard native_*.c) libpxlrt.a -lm -lpthread\n"
 	"clean:\n\trm -f example\n.PHONY: clean\n";
 
 static const char readme[] =
@@ -216,6 +287,7 @@ static const char readme[] =
 	"NAME.c        the program as C, and the tables a session reads\n"
 	"NAME.h        its RtProgram, and a number for every stream and variable\n"
 	"libpxlrt.a    the runtime: sessions and kernels (this processor's architecture; needs libc, libm, threads)\n"
+	"native_*.c    C files of the model, if it has any: their ops are called by the program\n"
 	"runtime/      its headers; runtime.h says how sessions, streams and variables work\n\n"
 	"In a program of your own: rt_session_new(&NAME_program, ...), then rt_session_run with an array for every stream\n"
 	"that the program uses. Variables start as the model says (RtOptions.seed chooses the numbers) and are read and\n"
@@ -241,17 +313,19 @@ static int ship_runtime(Ship *s)
 	return st;
 }
 
-int ship(const Module *m, const RtProgram *p, const char *dir, Arena *mem, RtErr *err)
+int ship(const Module *m, const RtProgram *p, const ShipHost *hosts, const char *dir, Arena *mem, RtErr *err)
 {
 	Intern names;
 	intern_init(&names, mem);
 	Ir ir = { .mem = mem, .names = &names };
 	Emit e = { .mem = mem, .ir = &ir };
-	Ship s = { m, p, safe_name(mem, p->name), dir, mem, &e, err };
+	Ship s = { .m = m, .p = p, .hosts = hosts, .name = safe_name(mem, p->name), .dir = dir, .mem = mem, .e = &e, .err = err };
+	for (int i = 0; i < m->nhost; i++) number_of(&s, hosts[i].file);
 	int st = make_dir(&s, dir);
 	if (!st) st = make_dir(&s, arena_printf(mem, "%s/runtime", dir));
 	if (!st) st = ship_c(&s);
 	if (!st) st = ship_h(&s);
+	if (!st) st = ship_natives(&s);
 	if (!st) st = ship_runtime(&s);
 	if (!st) st = put_template(&s, "example.c", example);
 	if (!st) st = put_template(&s, "Makefile", makefile);

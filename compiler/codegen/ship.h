@@ -4,6 +4,9 @@
 
 #include "compiler/codegen/codegen.h"
 
-int ship(const Module *m, const RtProgram *p, const char *dir, Arena *mem, RtErr *e);
+struct NativeFile;
+/* where the function of m->hosts[i] is: a C file with a table pxl_native_ops, and its place there */
+typedef struct ShipHost { const struct NativeFile *file; int at; } ShipHost;
+int ship(const Module *m, const RtProgram *p, const ShipHost *hosts, const char *dir, Arena *mem, RtErr *e);
 
 #endif

@@ -25,6 +25,9 @@ typedef struct ElabOptions {
 	/* dot_checkpoint: 1, or 0 with the message in why; save_dir NULL: where the last one was; NULL: nothing is drawn */
 	int (*checkpoint)(void *user, const Ir *ir, const char *name, const char *save_dir, Buf *why);
 	const struct HostOp *hosts;                  /* ops that the host registered, latest first (compiler/ops/host_op.h) */
+	/* `native "file.c"`, found as the task's arrays are: its ops, also in front of *hosts (those that are not there yet). How many;
+	 * -1 with the message in why. Only with allow_native */
+	int (*read_native)(void *user, const Source *from, const char *path, const struct HostOp **hosts, const struct HostOp *const **ops, Buf *why);
 	void *user;
 } ElabOptions;
 

@@ -130,6 +130,9 @@ int   param_by_ref(const Ast *param);
 void  args_add(Elab *e, Args *args, const char *name, Value v, Span at);
 Value call1(Elab *e, Value fn, Value x, Span at);                   /* fn(x) */
 
+/* --- host_op.c --- */
+void  declare_native(Elab *e, Env *env, const Ast *a);              /* the names of a C file's ops */
+
 /* --- kernel.c ------------------------------------------------------------------------------------------------------------ */
 void  declare_kernel(Elab *e, Env *env, const Ast *a);
 Value run_kernel(Elab *e, const Fn *fn, Env *args);                 /* parameters are bound in args; e->b.chain is the kernel's frame */

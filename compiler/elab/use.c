@@ -175,6 +175,7 @@ static void run_top(Elab *e, File *f, const Ast *a)
 	case A_USE:    use_all(e, f, a); break;
 	case A_PROGRAM: case A_TASK: declare_runnable(e, f, a); break;
 	case A_KERNEL: break;
+	case A_NATIVE: declare_native(e, &f->env, a); break;
 	case A_DEVICE: fail(e, E0122, a->at, "`device` declarations are not available yet"); break;
 	case A_ERROR:  break;
 	default:       exec(e, &f->env, a);

@@ -1,4 +1,4 @@
-/* host_op.c — the op that a function registered by the host stands for, whatever its name.
+/* host_op.c — the op that a function in C stands for, whatever its name: one that the host registered, or of a C file.
  *
  * The host says shapes and gradient; this block asks it and holds it to what it says.  The results must depend
  * on operands and numbers alone, so equal ops are run once and unused ones never. */
@@ -7,12 +7,18 @@
 #include "compiler/codegen/emit.h"
 #include "compiler/ops/grad.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 const HostOp *host_op_find(const HostOp *first, const char *name)
 {
-	while (first && name && strcmp(first->name, name)) first = first->next;
-	return name ? first : NULL;
+	const char *at = name ? strchr(name, '@') : NULL;
+	size_t n = at ? (size_t)(at - name) : name ? strlen(name) : 0;
+	for (; first && n; first = first->next) {
+		if (strlen(first->name) != n || memcmp(first->name, name, n)) continue;
+		if (!at || !strcmp(first->version ? first->version : "", at + 1)) return first;
+	}
+	return NULL;
 }
 
 static const HostOp *host_of(const Op *op) { return host_op_find(op->graph->ir->hosts, op_attr(op, "name")->s); }
@@ -97,17 +103,33 @@ static void grad_host_op(Grad *gr, Op *op)
 		return;
 	}
 	for (int i = 0; i < h->ngrad_in; i++) in[i] = source(gr, op, h->grad_in[i]);
-	AttrVal *v = b_attrs(&gr->b, OP_host_op, "name", attr_str(g->name), "numbers", *op_attr(op, "numbers"), NULL);
+	AttrVal *v = b_attrs(&gr->b, OP_host_op, "name", attr_str(h->grad), "numbers", *op_attr(op, "numbers"), NULL);
 	add_results(gr, op, h, ir_op(&gr->b, OP_host_op, in, h->ngrad_in, v, NULL));
 }
 
 /* --- code ---------------------------------------------------------------------------------------------------------- */
+/* Names, versions and numbers are no code, but another op is another program: what is kept of it is found by its text. */
+static const char *what_it_is(Emit *e, const Op *op, const HostOp *h)
+{
+	Buf b = buf_new(emit_mem(e));
+	const AttrVal *x = op_attr(op, "numbers");
+	buf_printf(&b, "%s", h->name);
+	if (h->version) buf_printf(&b, " version %s", h->version);
+	if (h->file) buf_printf(&b, ", code %016" PRIx64, h->file->hash);
+	for (int i = 0; i < x->floats.n; i++) {
+		buf_printf(&b, ", %s = ", h->params[i].name);
+		buf_float(&b, x->floats.at[i]);
+	}
+	return b.s;
+}
+
 static void emit_host_op(Emit *e, const Op *op)
 {
 	Buf in = buf_new(emit_mem(e)), out = buf_new(emit_mem(e));
 	const char *from = emit_name(e, "operands"), *to = emit_name(e, "results");
 	for (int i = 0; i < op->in.n; i++) buf_printf(&in, "%s%s", i ? ", " : "", emit_in(e, op, i));
 	for (int i = 0; i < op->out.n; i++) buf_printf(&out, "%s%s", i ? ", " : "", emit_out(e, op, i));
+	emit_line(e, "/* %s */", what_it_is(e, op, host_of(op)));
 	emit_line(e, "const void *const %s[] = { %s };", from, in.s);
 	emit_line(e, "void *const %s[] = { %s };", to, out.s);
 	emit_rt(e, op, "host_op(ln, %d, %s, %s)", emit_host(e, op, host_of(op)), from, to);

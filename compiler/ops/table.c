@@ -73,10 +73,23 @@ const AttrVal *op_attr(const Op *op, const char *name)
 	return i < 0 || !op->attr ? &unset : &op->attr[i];
 }
 
+/* what the model or the host named */
+static const char *own_name(const Op *op)
+{
+	return op->code == OP_kernel || op->code == OP_host_op ? op_attr(op, "name")->s : NULL;
+}
+
+const char *op_said(const Op *op)
+{
+	const char *own = own_name(op);
+	return own ? own : op_def(op)->name;
+}
+
 const char *op_type_name(const Op *op)
 {
 	const OpDef *d = op_def(op);
-	if ((op->code == OP_kernel || op->code == OP_host_op) && op_attr(op, "name")->s) return op_attr(op, "name")->s;
+	const char *own = own_name(op);
+	if (own) return own;
 	return op->inplace && d->type_inplace ? d->type_inplace : d->type ? d->type : d->name;
 }
 

@@ -14,7 +14,7 @@ typedef struct List { const char *at[MAX_LIST]; int n; } List;      /* repeatabl
 
 typedef struct Cli {
 	const char *command;
-	List files, set, in, out;
+	List files, set, in, out, native;
 	const char *program, *task, *output, *weights, *save, *data, *log, *device, *jit, *color, *diag, *after, *no_pass, *dot, *dot_checks;
 	int64_t dot_first, dot_count, epochs, limit, steps, threads, replicas, level, max_errors, max_memory;
 	uint64_t seed;

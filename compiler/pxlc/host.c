@@ -153,9 +153,15 @@ int host_context(Host *h, Cli *c)
 	o.max_memory = (size_t)c->max_memory << 20;
 	o.allow_native = c->allow_native;
 	o.verify = getenv("PXL_VERIFY") != NULL;
-	if (pxl_ctx_new(&o, &h->cx) == PXL_OK) return 0;
-	say("out of memory");
-	return EXIT_FIT;
+	if (pxl_ctx_new(&o, &h->cx) != PXL_OK) {
+		say("out of memory");
+		return EXIT_FIT;
+	}
+	for (int i = 0; i < c->native.n; i++) {
+		pxl_status st = pxl_native_file(h->cx, c->native.at[i]);
+		if (st != PXL_OK) return host_fail(h, st);
+	}
+	return 0;
 }
 
 static char *read_stdin(size_t *len)

@@ -43,6 +43,7 @@ static const Option options[] = {
 	{ "-O2", NULL, FLAG, AT(level), 1, "fuse as well; what happens if nothing is said" },
 	{ "--portable", NULL, FLAG, AT(portable), 1, "our own kernels only, without oneDNN" },
 	{ "--allow-native", NULL, FLAG, AT(allow_native), 1, "let the model name C files to run" },
+	{ "--native", "F.c", LIST, AT(native), 1, "ops of this C file, for the model's `host_op`; may be repeated" },
 	{ "--max-errors", "N", SOME, AT(max_errors), 1, "stop reporting after N errors (20)" },
 	{ "--max-memory", "MIB", SOME, AT(max_memory), 1, "memory that building a model may take (2048)" },
 	{ "--json", NULL, FLAG, AT(json), 1, "one JSON object on standard output, nothing else there" },

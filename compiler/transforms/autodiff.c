@@ -114,7 +114,7 @@ void grad_refuse(Grad *gr, Op *op, const char *why)
 	Diag *d;
 
 	gr->ad->failed = 1;
-	d = diag(ds, E0504, op->at, "`%s` has no gradient: %s", op_def(op)->name, why);
+	d = diag(ds, E0504, op->at, "`%s` has no gradient: %s", op_said(op), why);
 	diag_note(ds, d, gr->ad->run->at->at, "a gradient through it is needed for the differentiation of `%s`", gr->ad->fwd->id);
 	diag_help(ds, d, (Span){ 0 }, "leave what lies behind it out of `grads_required`, or use `detach`");
 }
@@ -189,7 +189,7 @@ static int unreached(Run *run, const Graph *g, const Reach *r, const Tensor *t)
 static int refused(Run *run, const Graph *g, const Tensor *t, const Op *op)
 {
 	Diags *ds = g->ir->ds;
-	Diag *d = diag(ds, E0504, op->at, "`%s` has no gradient", op_def(op)->name);
+	Diag *d = diag(ds, E0504, op->at, "`%s` has no gradient", op_said(op));
 
 	diag_label(ds, d, "the gradient of `%s` would have to pass here", t->name);
 	diag_note(ds, d, run->at->at, "required by differentiating `%s`", g->id);

@@ -41,7 +41,7 @@ static int only_f32(pxl_host_call *c)
 
 static int add_ops(pxl_ctx *cx)
 {
-	static const pxl_host_param params[] = { { "alpha", 1, 0.01 } };
+	static const pxl_host_param params[] = { { "alpha", 1, 0.01, PXL_PARAM_FLOAT } };
 	pxl_host_op op = PXL_HOST_OP_INIT, grad = PXL_HOST_OP_INIT;
 	op.name = "leaky";
 	op.run = leaky;

@@ -4,7 +4,7 @@
 #include "compiler/api/pxl.h"
 #include "tests/check.h"
 
-static const pxl_host_param alpha[] = { { "alpha", 0, 0 } };
+static const pxl_host_param alpha[] = { { "alpha", 0, 0, PXL_PARAM_FLOAT } };
 
 /* y = alpha x; fails on a negative element */
 static int scale(pxl_host_call *c)
@@ -107,7 +107,7 @@ static void registering(void)
 	o.name = "later";
 	o.abi = PXL_HOST_ABI + 1;
 	CHECK("R449", pxl_register_op(cx, &o) == PXL_EINVAL);
-	CHECK_STR("R449", pxl_errmsg(cx), "an op for version 2 of the interface; this library has 1");
+	CHECK_STR("R449", pxl_errmsg(cx), "an op for version 3 of the interface; this library has 2");
 	o.abi = PXL_HOST_ABI;
 	o.name = "x(); system(\"true\"); /*";
 	CHECK("", pxl_register_op(cx, &o) == PXL_EINVAL);

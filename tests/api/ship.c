@@ -45,13 +45,13 @@ int main(void)
 	RtProgram p = program(w, NULL);
 	p.name = "while";                                    /* a program may be called as it likes */
 	snprintf(sub, sizeof sub, "%s/out.d", dir);
-	CHECK("", ship(w->mod, &p, sub, &w->mem, &e) == RT_OK);
+	CHECK("", ship(w->mod, &p, NULL, sub, &w->mem, &e) == RT_OK);
 	CHECK("", shell("make -s -C %s CFLAGS='-Wall -Wextra -Werror -Wno-missing-field-initializers " SANFLAGS "'", sub) == 0);
 	CHECK("", shell("cd %s && ./example > out", sub) == 0);
 	/* from anywhere, with the one folder on the path */
 	CHECK("", shell("d=%s; cc -std=c11 -fsyntax-only -I $d $d/*.c", sub) == 0);
 	CHECK_STR("", first_line(sub), "out: 0.5 -1.25 4 0.5 -1.25 4\n");
-	CHECK("", ship(w->mod, &p, "/proc/nowhere", &w->mem, &e) == RT_EIO && strstr(e.text, "/proc/nowhere"));
+	CHECK("", ship(w->mod, &p, NULL, "/proc/nowhere", &w->mem, &e) == RT_EIO && strstr(e.text, "/proc/nowhere"));
 	shell("rm -r %s", dir);
 	world_free(w);
 	return check_done();
