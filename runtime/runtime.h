@@ -27,10 +27,10 @@ typedef struct RtVar {
 	DType dtype;
 	int rank;
 	int64_t dim[MAX_RANK];
-	size_t nelem, bytes, offset;         /* offset in H, and in the lane's variable region */
+	size_t nelem, bytes, offset;         /* offset in the lane's variable region */
 	RtInit init;
-	int buffer;                          /* 0: a variable of the device. Else it stands for an entry of this remote buffer, */
-	int64_t entry;                       /* counted from 1; offset lies behind var_bytes then, in H alone */
+	int buffer;                          /* 0: a variable of the device. Else it stands for an entry of this remote buffer, counted */
+	int64_t entry;                       /* from 1, and has no offset */
 } RtVar;
 
 typedef struct RtBuffer {
@@ -86,6 +86,15 @@ typedef struct RtProgram {
 	const RtHost *hosts;
 } RtProgram;
 
+/* A variable whose host copy is not the session's own memory but pages of a file. The session never unmaps; its maker does, after
+ * freeing it. */
+typedef struct RtMap {
+	int var;
+	void *data;                          /* the variable's bytes */
+	void *base; size_t size;             /* pages to flush after writing; size 0: none */
+	int read_only, fresh;                /* fresh: holds no values yet, the session fills it */
+} RtMap;
+
 typedef struct RtOptions {
 	uint64_t seed;
 	int threads;                         /* 0: all processors */
@@ -94,6 +103,7 @@ typedef struct RtOptions {
 	RtAlloc alloc;
 	void (*print)(void *user, const char *text, size_t len);   /* print_tensor's output; NULL drops it */
 	void *print_user;
+	const RtMap *maps; int nmap;         /* must outlive the session */
 } RtOptions;
 
 typedef struct RtSession RtSession;
@@ -122,7 +132,7 @@ int  rt_session_transfers(const RtSession *s, int to_host);   /* how many transf
  * (never the others: R288) on the device */
 int  rt_session_read(RtSession *s, int var, void *out, size_t bytes, RtErr *e);
 int  rt_session_write(RtSession *s, int var, const void *data, size_t bytes, RtErr *e);
-const void *rt_session_view(RtSession *s, int var, RtErr *e);  /* host copy, after the same fetch; valid till the next transfer */
+const void *rt_session_view(RtSession *s, int var, RtErr *e);  /* the value itself, after the same fetch; valid till the next transfer */
 /* how much runs have moved so far, all replicas together, by kind (pxlrt.h); exchanges: steps in which something moved */
 typedef struct RtTraffic { uint64_t moves[PXLRT_MOVES], exchanges; } RtTraffic;
 RtTraffic rt_session_traffic(const RtSession *s);

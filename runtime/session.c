@@ -1,12 +1,4 @@
-/* session.c — a program placed in memory: its regions, its variables, and when they move.
- *
- * Variables live twice: H, the host's copy, once; and D, the device's, in every lane.  `synced` says
- * that H holds what D holds.  A run clears it; fetching (D → H, from lane 0) sets it; nothing else
- * touches it.  Reading fetches first when attached and out of sync.
- *
- * Writing a variable updates H and the named variable in D, never the others: sending all of H while it
- * is out of date would silently undo what the device has learnt (PopXL does that; we chose not to).
- * Sending (H → D, all variables) is therefore left to attaching and to an explicit request. */
+/* session.c — a program placed in memory: its regions, and its runs. */
 #include "runtime/session.h"
 
 #include <inttypes.h>
@@ -44,14 +36,14 @@ static int no_memory(RtErr *e, const char *what, size_t bytes)
 }
 
 /* SIZE_MAX when the sum does not fit in size_t */
-static size_t session_bytes(const RtProgram *p)
+static size_t session_bytes(const RtProgram *p, const RtOptions *o)
 {
 	size_t lane, all;
 	if (__builtin_add_overflow(p->frame_bytes, p->var_bytes, &lane) ||
 	    __builtin_add_overflow(lane, p->remote_bytes, &lane) ||
 	    __builtin_add_overflow(lane, (size_t)RT_SCRATCH_BYTES, &lane) ||
 	    __builtin_mul_overflow(lane, (size_t)p->replicas, &all) ||
-	    __builtin_add_overflow(all, remote_host_bytes(p), &all) ||
+	    __builtin_add_overflow(all, variables_bytes(p, o), &all) ||
 	    __builtin_add_overflow(all, p->const_bytes, &all)) return SIZE_MAX;
 	return all;
 }
@@ -59,7 +51,7 @@ static size_t session_bytes(const RtProgram *p)
 static int check_fits(const RtSession *s, RtErr *e)
 {
 	const RtProgram *p = s->p;
-	size_t need = session_bytes(p), have;
+	size_t need = session_bytes(p, &s->o), have;
 	if (need < (size_t)256 << 20 || s->o.alloc.fn) return RT_OK;
 	have = machine_free();
 	if (need <= have) return RT_OK;
@@ -113,11 +105,13 @@ static int session_memory(RtSession *s, RtErr *e)
 {
 	const RtProgram *p = s->p;
 	size_t lanes = (size_t)p->replicas, streams = (size_t)p->nstream;
-	if (!(s->host = region(s, remote_host_bytes(p), "the host's copy of variables", e)) ||
+	if (!(s->host = region(s, variables_bytes(p, &s->o), "the host's copy of variables", e)) ||
+	    !(s->home = region(s, (size_t)p->nvar * sizeof *s->home, "variables", e)) ||
 	    !(s->consts = region(s, p->const_bytes, "constants", e)) ||
 	    !(s->lanes = region(s, lanes * sizeof *s->lanes, "replicas", e)) ||
 	    !(s->bound = region(s, streams * sizeof *s->bound, "streams", e)) ||
 	    !(s->cursor = region(s, lanes * streams * sizeof *s->cursor, "streams", e))) return e->status;
+	variables_place(s);
 	if (p->const_bytes) memcpy(s->consts, p->consts, p->const_bytes);
 	for (int k = 0; k < p->replicas; k++)
 		if (lane_memory(s, k, e)) return e->status;
@@ -132,33 +126,13 @@ static int thread_count(const RtOptions *o)
 	return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
 }
 
-static void send_all(RtSession *s)                            /* H → D */
-{
-	for (int k = 0; k < s->p->replicas; k++)
-		if (s->p->var_bytes) memcpy(s->lanes[k].pub.vars, s->host, s->p->var_bytes);
-	remote_send(s);
-	s->from_host++;
-}
-
-static void fetch_all(RtSession *s)                           /* D → H: the lowest replica speaks for all */
-{
-	if (s->p->var_bytes) memcpy(s->host, s->lanes[0].pub.vars, s->p->var_bytes);
-	remote_fetch(s);
-	s->to_host++;
-	s->synced = 1;
-}
-
 static int session_fill(RtSession *s, RtErr *e)
 {
 	int threads = thread_count(&s->o), st;
 	if ((st = check_program(s->p, e)) || (st = check_fits(s, e))) return st;
 	if (threads > 1 && !(s->pool = rt_pool_new(threads, &s->o.alloc, e))) return e->status;
 	if ((st = session_memory(s, e)) || (st = lanes_start(s, e))) return st;
-	for (int i = 0; i < s->p->nvar; i++) {
-		const RtVar *v = &s->p->vars[i];
-		rt_init_fill(&v->init, s->o.seed, v->dtype, s->host + v->offset, v->nelem);
-	}
-	s->synced = 1;
+	variables_fill(s);
 	return s->o.detached ? RT_OK : rt_session_attach(s, e);
 }
 
@@ -194,7 +168,7 @@ void rt_session_free(RtSession *s)
 		rt_free(&a, s->lanes[k].remote);
 		rt_free(&a, s->lanes[k].scratch);
 	}
-	void *rest[] = { s->host, s->consts, s->lanes, s->bound, s->cursor };
+	void *rest[] = { s->host, s->home, s->consts, s->lanes, s->bound, s->cursor };
 	for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) rt_free(&a, rest[i]);
 	pthread_mutex_destroy(&s->print_lock);
 	pthread_mutex_destroy(&s->lock);
@@ -205,7 +179,7 @@ void rt_session_free(RtSession *s)
 
 /* --- running ------------------------------------------------------------------------------------------------ */
 
-static int must_be_attached(const RtSession *s, const char *what, RtErr *e)
+int session_must_be_attached(const RtSession *s, const char *what, RtErr *e)
 {
 	if (s->attached) return RT_OK;
 	return rt_fail(e, RT_EINVAL, "cannot %s: the session is detached from its device; attach it first", what);
@@ -213,7 +187,7 @@ static int must_be_attached(const RtSession *s, const char *what, RtErr *e)
 
 int rt_session_run(RtSession *s, const RtBind *binds, int n, RtErr *e)
 {
-	int st = must_be_attached(s, "run", e);
+	int st = session_must_be_attached(s, "run", e);
 	if (st || (st = streams_bind(s, binds, n, e))) return st;
 	s->synced = 0;                                        /* even when the run fails: it may have got halfway */
 	st = lanes_run(s, e);
@@ -224,85 +198,3 @@ int rt_session_run(RtSession *s, const RtBind *binds, int n, RtErr *e)
 uint64_t rt_session_runs(const RtSession *s) { return s->runs; }
 int rt_session_threads(const RtSession *s) { return rt_pool_threads(s->pool); }
 void     rt_session_set_runs(RtSession *s, uint64_t runs) { s->runs = runs; }
-
-/* --- variables ------------------------------------------------------------------------------------------------ */
-
-int rt_session_attached(const RtSession *s) { return s->attached; }
-int rt_session_transfers(const RtSession *s, int to_host) { return to_host ? s->to_host : s->from_host; }
-int rt_session_synced(const RtSession *s) { return s->synced; }
-
-int rt_session_attach(RtSession *s, RtErr *e)
-{
-	(void)e;
-	if (s->attached) return RT_OK;
-	s->attached = 1;
-	remote_clear(s);
-	send_all(s);
-	return RT_OK;
-}
-
-int rt_session_detach(RtSession *s, int to_host, RtErr *e)
-{
-	(void)e;
-	if (!s->attached) return RT_OK;
-	if (to_host) fetch_all(s);
-	s->attached = 0;
-	return RT_OK;
-}
-
-int rt_session_weights_to_host(RtSession *s, RtErr *e)
-{
-	int st = must_be_attached(s, "fetch variables from the device", e);
-	if (!st) fetch_all(s);
-	return st;
-}
-
-int rt_session_weights_from_host(RtSession *s, RtErr *e)
-{
-	int st = must_be_attached(s, "send variables to the device", e);
-	if (!st) send_all(s);
-	return st;
-}
-
-static const RtVar *var_at(const RtSession *s, int var, RtErr *e)
-{
-	if (var >= 0 && var < s->p->nvar) return &s->p->vars[var];
-	rt_fail(e, RT_EINVAL, "there is no variable number %d: program `%s` has %d", var, s->p->name, s->p->nvar);
-	return NULL;
-}
-
-static int check_bytes(const RtVar *v, size_t bytes, RtErr *e)
-{
-	char shape[128];
-	if (bytes == v->bytes) return RT_OK;
-	return rt_fail(e, RT_EINVAL, "variable `%s` is %s, %zu bytes; got %zu", v->name,
-		shape_text(shape, sizeof shape, v->dtype, v->rank, v->dim), v->bytes, bytes);
-}
-
-const void *rt_session_view(RtSession *s, int var, RtErr *e)
-{
-	const RtVar *v = var_at(s, var, e);
-	if (!v) return NULL;
-	if (s->attached && !s->synced) fetch_all(s);
-	return s->host + v->offset;
-}
-
-int rt_session_read(RtSession *s, int var, void *out, size_t bytes, RtErr *e)
-{
-	const RtVar *v = var_at(s, var, e);
-	if (!v || check_bytes(v, bytes, e)) return RT_EINVAL;
-	if (bytes) memcpy(out, rt_session_view(s, var, e), bytes);
-	return RT_OK;
-}
-
-int rt_session_write(RtSession *s, int var, const void *data, size_t bytes, RtErr *e)
-{
-	const RtVar *v = var_at(s, var, e);
-	if (!v || check_bytes(v, bytes, e)) return RT_EINVAL;
-	if (!bytes) return RT_OK;
-	memcpy(s->host + v->offset, data, bytes);
-	if (!s->attached) return RT_OK;
-	for (int k = 0; k < s->p->replicas; k++) memcpy(v->buffer ? remote_var(&s->lanes[k], v) : s->lanes[k].pub.vars + v->offset, data, bytes);
-	s->from_host++;
-	return RT_OK;
-}

@@ -1,4 +1,4 @@
-/* session.h — the inside of an RtSession, shared by session.c, stream.c, lane.c and device/remote.c alone.
+/* session.h — the inside of an RtSession, shared by session.c, variables.c, stream.c, lane.c and device/remote.c alone.
  *
  * One block of memory per lane holds its frame and its variables (D); the constants and the host's
  * copy of the variables (H) exist once.  Everything a run needs is allocated here when the session is
@@ -14,11 +14,13 @@ struct RtSession {
 	const RtProgram *p;
 	RtOptions o;
 	RtPool *pool;
-	char *host, *consts;                 /* H; constants */
+	char *host, *consts;                 /* H but for what is mapped; constants */
+	char **home;                         /* per variable: its place in H */
 	RtLane *lanes;                       /* p->replicas of them */
 	char **bound;                        /* per stream: the caller's array in this run; NULL: none */
 	int64_t *cursor;                     /* [replica][stream]: next entry */
 	int attached, synced;                /* synced: H holds what D holds */
+	int read_only;                       /* a part of H must not be written: nothing is fetched */
 	int to_host, from_host;              /* transfers so far */
 	uint64_t runs;
 
@@ -31,6 +33,13 @@ struct RtSession {
 	uint64_t round;
 };
 
+int session_must_be_attached(const RtSession *s, const char *what, RtErr *e);
+
+/* --- variables.c */
+size_t variables_bytes(const RtProgram *p, const RtOptions *o);  /* of the block in H */
+void   variables_place(RtSession *s);
+void   variables_fill(RtSession *s);                             /* initial values, into H */
+
 /* --- lane.c: running the lanes */
 int  lanes_start(RtSession *s, RtErr *e);        /* the threads of lanes 1…; on failure lanes_stop cleans up */
 void lanes_stop(RtSession *s);
@@ -40,11 +49,8 @@ int  lanes_run(RtSession *s, RtErr *e);          /* every lane to its end; the e
 int  streams_bind(RtSession *s, const RtBind *binds, int n, RtErr *e);
 
 /* --- device/remote.c: entries of remote buffers that variables stand for */
-size_t remote_host_bytes(const RtProgram *p);    /* H: the device's variables, and these behind them */
 int    remote_check(const RtProgram *p, const RtVar *v, RtErr *e);
 char  *remote_var(RtLane *ln, const RtVar *v);   /* its entry */
-void   remote_send(RtSession *s);                /* H → entries */
-void   remote_fetch(RtSession *s);               /* entries → H */
 void   remote_clear(RtSession *s);
 
 /* "f32[8, 784]" */

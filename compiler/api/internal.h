@@ -84,10 +84,17 @@ struct pxl_session {
 	void **bound;                /* per stream: the caller's array, or NULL */
 	RtBind *binds;               /* scratch of pxl_run */
 	int exact_dtypes;
+	struct Maps *maps;           /* variables that live in files (map.c); NULL: none */
 };
 /* session.c: remembers why, gives st */
 pxl_status check_program_options(pxl_ctx *cx, const pxl_program_options *o);
 pxl_status session_fail(pxl_session *s, pxl_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* map.c: open before the runtime's session is made, publish after; close after it is freed */
+pxl_status maps_open(pxl_session *s, const pxl_session_options *o);
+void       maps_use(const pxl_session *s, RtOptions *o);
+pxl_status maps_publish(pxl_session *s);
+void       maps_close(pxl_session *s);
 
 /* memory of the context's hook, zeroed; NULL: none */
 /* log.c */

@@ -240,14 +240,25 @@ PXL_API PXL_MUST pxl_status pxl_register_op(pxl_ctx *cx, const pxl_host_op *op);
 #define PXL_HOST_OP_END { 0, 0, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL }
 PXL_API PXL_MUST pxl_status pxl_native_file(pxl_ctx *cx, const char *path);      /* registers its ops */
 
+/* Variables whose copy on the host is a file, mapped: nothing is read before it is used, and weights that come back from the device
+ * are in the file. Where no file is one is made, with the variable's initial values; what a file holds wins over them. A file is
+ * the variable's bytes and nothing else, or a .npy file of its element type and shape in C order. */
+enum { PXL_MAP_READ_EXISTING = 1, PXL_MAP_EMPTY = 2 };       /* files that are there are never written; new ones are not filled */
+typedef struct pxl_map {
+	const char *variable;                      /* one variable; "blocks.*": all that begin so; NULL: all. The first rule that fits counts */
+	const char *path;                          /* of one variable its file; else a folder of files NAME.npy, made if missing */
+	int how;                                   /* PXL_MAP_..., added up */
+} pxl_map;
+
 typedef struct pxl_session_options {
 	size_t size;
 	int threads;                               /* 0: one per processor */
 	int portable;                              /* no oneDNN: kernels of our own alone */
 	int detached;                              /* attach it yourself: until then no weights move and nothing runs */
 	int exact_dtypes;                          /* pxl_write_array narrows nothing: another element type is EINVAL */
+	const pxl_map *maps; size_t nmap;          /* used only during the call */
 } pxl_session_options;
-#define PXL_SESSION_OPTIONS_INIT { sizeof(pxl_session_options), 0, 0, 0, 0 }
+#define PXL_SESSION_OPTIONS_INIT { sizeof(pxl_session_options), 0, 0, 0, 0, NULL, 0 }
 
 PXL_API PXL_MUST pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_session **out);
 PXL_API void pxl_session_free(pxl_session *s);
@@ -258,6 +269,8 @@ PXL_API const char *pxl_session_errmsg(const pxl_session *s);
 /* Copy data in (inputs, variables) or out (outputs, variables); bytes must be the array's. */
 PXL_API PXL_MUST pxl_status pxl_write(pxl_session *s, int index, const void *data, size_t bytes);
 PXL_API PXL_MUST pxl_status pxl_read(pxl_session *s, int index, void *out, size_t bytes);
+/* The value of a variable itself, not a copy: read it before the next call on s. A mapped variable gives the pages of its file. */
+PXL_API PXL_MUST pxl_status pxl_view(pxl_session *s, int index, const void **out);
 /* Use the caller's array itself for a stream, without copies, in every run until bound anew (NULL: back to the session's
  * own). An input of several transfers may have more of them than a run takes. */
 PXL_API PXL_MUST pxl_status pxl_bind(pxl_session *s, int index, void *data, size_t bytes);
@@ -282,7 +295,8 @@ PXL_API PXL_MUST pxl_status pxl_save(pxl_session *s, const char *path);
 /* copy every variable of the same name, dtype and shape; *out: how many */
 PXL_API PXL_MUST pxl_status pxl_copy_variables(pxl_session *to, pxl_session *from, size_t *out);
 
-/* When weights move (PopXL's rules): sessions start attached, unless made detached. */
+/* When weights move (PopXL's rules): sessions start attached, unless made detached. While the file of a variable is mapped for
+ * reading alone no weights come to the host: detaching leaves them out, asking for them is EINVAL, and reading looks on the device. */
 PXL_API PXL_MUST pxl_status pxl_attach(pxl_session *s);
 PXL_API PXL_MUST pxl_status pxl_detach(pxl_session *s, int weights_to_host);
 PXL_API int      pxl_is_attached(const pxl_session *s);

@@ -41,6 +41,16 @@ static pxl_status draw_final(Unit *u, void *arg)
 	return cx_fail(u->cx, PXL_EIO, "checkpoint `Final` cannot be drawn: %s", why.s);
 }
 
+static pxl_status start(pxl_session *s, const pxl_session_options *o)
+{
+	pxl_status st = maps_open(s, o);
+	RtOptions ro = rt_options(s->p, o);
+	maps_use(s, &ro);
+	if (st != PXL_OK) return st;
+	if (rt_session_new(&s->p->rt, &ro, &s->rt, &s->err)) return cx_fail_rt(s->p->m->cx, &s->err);
+	return maps_publish(s);
+}
+
 pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_session **out)
 {
 	if (!p || !out) return PXL_EINVAL;
@@ -63,14 +73,10 @@ pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_s
 		pxl_session_free(s);
 		return cx_fail(cx, PXL_ENOMEM, "out of memory");
 	}
-	RtOptions ro = rt_options(p, &o);
-	if (rt_session_new(&p->rt, &ro, &s->rt, &s->err)) {
-		pxl_status st = cx_fail_rt(cx, &s->err);
-		pxl_session_free(s);
-		return st;
-	}
-	*out = s;
-	return PXL_OK;
+	pxl_status st = start(s, &o);
+	if (st != PXL_OK) pxl_session_free(s);
+	else *out = s;
+	return st;
 }
 
 void pxl_session_free(pxl_session *s)
@@ -79,6 +85,7 @@ void pxl_session_free(pxl_session *s)
 	pxl_program *p = s->p;
 	pxl_ctx *cx = p->m->cx;
 	if (s->rt) rt_session_free(s->rt);
+	maps_close(s);
 	for (int i = 0; s->own && i < p->rt.nstream; i++) cx_free(cx, s->own[i]);
 	cx_free(cx, s->own);
 	cx_free(cx, s->bound);
@@ -131,6 +138,18 @@ pxl_status pxl_read(pxl_session *s, int index, void *out, size_t bytes)
 	const void *from = s->bound[index] ? s->bound[index] : s->own[index];
 	if (!from) return session_fail(s, PXL_EINVAL, "cannot read `%s`: nothing has been written to it yet", s->p->infos[index].name);
 	memcpy(out, from, bytes);
+	return PXL_OK;
+}
+
+pxl_status pxl_view(pxl_session *s, int index, const void **out)
+{
+	pxl_info i;
+	if (!s) return PXL_EINVAL;
+	if (!out || !pxl_get_info(s->p, index, &i) || !is_variable(s, index))
+		return session_fail(s, PXL_EINVAL, "pxl_view needs the index of a variable and a place for the pointer");
+	const void *data = rt_session_view(s->rt, index - s->p->rt.nstream, &s->err);
+	if (!data) return status(s->err.status);
+	*out = data;
 	return PXL_OK;
 }
 

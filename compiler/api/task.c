@@ -273,6 +273,7 @@ static pxl_status run_task(Tm *t)
 	if (st == PXL_OK) st = all_epochs(t);
 	if (st == PXL_OK) st = finish(t);
 	if (st == PXL_OK) st = close_log(t);
+	if (st == PXL_OK && t->o.session.nmap && pxl_detach(t->s, 1) != PXL_OK) st = cx_fail_rt(t->m->cx, &t->s->err);
 	return st;
 }
 

@@ -206,19 +206,15 @@ static RtVar variable_row(const Tensor *t, size_t offset)
 	return v;
 }
 
-/* Those that stand for entries of remote buffers lie behind the device's in the host's copy. */
 static void list_vars(Emit *e, Module *m)
 {
 	Graph *g = e->ir->main;
-	size_t end = e->plan->var_bytes;
 	m->vars = NEWN(e->mem, RtVar, g->tensors.n + 1);
 	for (int i = 0; i < g->tensors.n; i++) {
 		Tensor *t = g->tensors.at[i];
 		const Place *p = &e->plan->place[t->index];
 		if (t->kind != T_VARIABLE || (p->space != SPACE_VARS && p->space != SPACE_REMOTE)) continue;
-		m->vars[m->nvar] = variable_row(t, t->remote ? end : p->offset);
-		if (t->remote) end += (m->vars[m->nvar].bytes + 63) / 64 * 64;
-		m->nvar++;
+		m->vars[m->nvar++] = variable_row(t, t->remote ? 0 : p->offset);
 	}
 }
 

@@ -14,12 +14,13 @@ typedef struct List { const char *at[MAX_LIST]; int n; } List;      /* repeatabl
 
 typedef struct Cli {
 	const char *command;
-	List files, set, in, out, native;
+	List files, set, in, out, native, map;
 	const char *program, *task, *output, *weights, *save, *data, *log, *device, *jit, *color, *diag, *after, *no_pass, *dot, *dot_checks;
 	int64_t dot_first, dot_count, epochs, limit, steps, threads, replicas, level, max_errors, max_memory;
 	uint64_t seed;
-	int json, quiet, verbose, resume, help, allow_native, portable, passes, check;
+	int json, quiet, verbose, resume, help, allow_native, portable, passes, check, map_read;
 	pxl_set sets[MAX_LIST];                    /* --set, split at = */
+	pxl_map maps[MAX_LIST];                    /* --map, the same */
 } Cli;
 
 typedef struct Command {
@@ -43,6 +44,7 @@ void host_close(Host *h);
 int  host_fail(Host *h, pxl_status st);                /* prints what is known, returns the exit code */
 int  host_fail_session(Host *h, pxl_status st);
 pxl_program_options host_program_options(const Cli *c);
+pxl_session_options host_session_options(const Cli *c);
 int  exit_code(pxl_status st);
 int  say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));     /* "pxlc: …" on standard error */
 int  usage(const Cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));   /* says, returns EXIT_USAGE */

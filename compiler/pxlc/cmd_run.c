@@ -148,6 +148,7 @@ static int run_once(Host *h)
 	pxl_status st = pxl_run(h->s, 1);
 	if (st != PXL_OK) return host_fail_session(h, st);
 	code = put_outs(h);
+	if (!code && h->c->map.n && (st = pxl_detach(h->s, 1)) != PXL_OK) code = host_fail_session(h, st);
 	return code ? code : finish_output();
 }
 

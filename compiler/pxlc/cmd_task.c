@@ -15,8 +15,7 @@ static pxl_task_options task_options(const Cli *c, const char *name, Progress *b
 	o.log = c->log;
 	o.data_dir = c->data;
 	o.program = host_program_options(c);
-	o.session.threads = (int)c->threads;
-	o.session.portable = c->portable;
+	o.session = host_session_options(c);
 	o.progress = progress_show;
 	o.progress_user = bar;
 	return o;

@@ -227,11 +227,19 @@ int host_program(Host *h, int build_only)
 	return 0;
 }
 
-int host_session(Host *h)
+pxl_session_options host_session_options(const Cli *c)
 {
 	pxl_session_options o = PXL_SESSION_OPTIONS_INIT;
-	o.threads = (int)h->c->threads;
-	o.portable = h->c->portable;
+	o.threads = (int)c->threads;
+	o.portable = c->portable;
+	o.maps = c->maps;
+	o.nmap = (size_t)c->map.n;
+	return o;
+}
+
+int host_session(Host *h)
+{
+	pxl_session_options o = host_session_options(h->c);
 	pxl_status st = pxl_session_new(h->p, &o, &h->s);
 	if (st != PXL_OK) return host_fail(h, st);
 	if (!h->c->weights) return 0;

@@ -33,6 +33,8 @@ static const Option options[] = {
 	{ "--seed", "N", NUMBER, AT(seed), 1, "initial values, shuffling; 0 if not given" },
 	{ "--weights", "F", WORD, AT(weights), 1, "read the variables from a safetensors file first" },
 	{ "--save", "F", WORD, AT(save), 1, "write the variables to a safetensors file at the end" },
+	{ "--map", "[NAME=]PATH", LIST, AT(map), 1, "keep variables in files, mapped: NAME in PATH, or all in the folder PATH" },
+	{ "--map-read", NULL, FLAG, AT(map_read), 1, "never write files of --map that are there" },
 	{ "--data", "DIR", WORD, AT(data), 1, "where data sets are; also PXL_DATA_DIR" },
 	{ "--threads", "N", COUNT, AT(threads), 1, "threads; all processors if not given" },
 	{ "--replicas", "N", SOME, AT(replicas), 1, "replicas, instead of what the program says" },
@@ -156,6 +158,17 @@ static int split_sets(Cli *c)
 	return 0;
 }
 
+static int split_maps(Cli *c)
+{
+	for (int i = 0; i < c->map.n; i++) {
+		char *text = (char *)c->map.at[i], *eq = strchr(text, '=');
+		if (eq == text || !*text || (eq && !eq[1])) return usage(c, "`--map %s` lacks a name or a path: write --map NAME=PATH or --map PATH", text);
+		if (eq) *eq = 0;
+		c->maps[i] = (pxl_map){ eq ? text : NULL, eq ? eq + 1 : text, c->map_read ? PXL_MAP_READ_EXISTING : 0 };
+	}
+	return 0;
+}
+
 int cli_parse(Cli *c, const Command *cmd, int argc, char **argv)
 {
 	c->command = cmd->name;
@@ -173,7 +186,7 @@ int cli_parse(Cli *c, const Command *cmd, int argc, char **argv)
 			c->files.at[c->files.n++] = a;
 		}
 	}
-	return check_words(c) || split_sets(c) ? EXIT_USAGE : 0;
+	return check_words(c) || split_sets(c) || split_maps(c) ? EXIT_USAGE : 0;
 }
 
 /* --- help ------------------------------------------------------------------------------------------------------ */

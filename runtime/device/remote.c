@@ -97,39 +97,14 @@ int lane_exchange(struct pxlrt_lane *pub, const struct pxlrt_transfer *t, int n,
 
 /* --- variables that stand for entries --------------------------------------------------------------------------- */
 
-size_t remote_host_bytes(const RtProgram *p)
-{
-	size_t end = p->var_bytes;
-	for (int i = 0; i < p->nvar; i++)
-		if (p->vars[i].buffer && p->vars[i].offset + p->vars[i].bytes > end) end = p->vars[i].offset + p->vars[i].bytes;
-	return end;
-}
-
 int remote_check(const RtProgram *p, const RtVar *v, RtErr *e)
 {
 	const RtBuffer *b = v->buffer >= 1 && v->buffer <= p->nbuffer ? &p->buffers[v->buffer - 1] : NULL;
-	if (b && v->bytes == b->bytes && v->entry >= 0 && v->entry < b->entries && v->offset >= p->var_bytes) return RT_OK;
+	if (b && v->bytes == b->bytes && v->entry >= 0 && v->entry < b->entries) return RT_OK;
 	return rt_fail(e, RT_EINTERNAL, "variable `%s` stands for no entry of a remote buffer", v->name);
 }
 
 char *remote_var(RtLane *ln, const RtVar *v) { return entry_at(ln, v->buffer - 1, v->entry); }
-
-void remote_send(RtSession *s)
-{
-	for (int k = 0; k < s->p->replicas; k++)
-		for (int i = 0; i < s->p->nvar; i++) {
-			const RtVar *v = &s->p->vars[i];
-			if (v->buffer && v->bytes) memcpy(remote_var(&s->lanes[k], v), s->host + v->offset, v->bytes);
-		}
-}
-
-void remote_fetch(RtSession *s)
-{
-	for (int i = 0; i < s->p->nvar; i++) {
-		const RtVar *v = &s->p->vars[i];
-		if (v->buffer && v->bytes) memcpy(s->host + v->offset, remote_var(&s->lanes[0], v), v->bytes);
-	}
-}
 
 void remote_clear(RtSession *s)
 {

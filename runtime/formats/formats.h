@@ -43,7 +43,25 @@ void sink_abort(RtSink *s);
 int npy_read(const char *path, const RtAlloc *al, RtArray *out, RtErr *e);
 int npy_read_from(RtSource *s, const RtAlloc *al, RtArray *out, RtErr *e);
 int npy_write(const char *path, DType t, int rank, const int64_t *dim, const void *data, const RtAlloc *al, RtErr *e);
+/* What a file holds, and where: nothing of its data is read. */
+typedef struct NpyLayout { RtArray array; int fortran, swapped; size_t offset; } NpyLayout;
+int npy_layout(RtSource *s, const RtAlloc *al, NpyLayout *out, RtErr *e);
 int npy_bits(DType want, DType got);                         /* an array of `got` holds the bits of `want` */
+
+/* --- map.c ---------------------------------------------------------------------------------------------------- */
+
+/* A file's bytes as memory, shared with everybody who maps it. It begins with the data of one array of known type and shape, or
+ * is a .npy file of it. */
+typedef struct FileMap {
+	char path[4096], temp[4096 + 32];                    /* temp: its name until it is published; "" after */
+	void *data;                                          /* of the array */
+	void *base; size_t size;                             /* of the whole file; 0 when it is empty */
+	int read_only, fresh;                                /* fresh: made now, zeros */
+} FileMap;
+/* A file that is there is opened for reading and writing, or for reading alone; one that is missing is made. */
+int  map_open(FileMap *m, const char *path, const RtArray *want, int read_existing, const RtAlloc *al, RtErr *e);
+int  map_publish(FileMap *m, RtErr *e);                      /* what was made gets its name */
+void map_close(FileMap *m);                                  /* what was made and not published is removed */
 
 /* --- idx.c --------------------------------------------------------------------------------------------------- */
 

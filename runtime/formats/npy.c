@@ -182,7 +182,7 @@ static int from_fortran(RtArray *a, const RtAlloc *al)
 
 /* --- reading ---------------------------------------------------------------------------------------------------- */
 
-static int read_header(RtSource *s, const RtAlloc *al, Header *h, RtErr *e)
+static int read_header(RtSource *s, const RtAlloc *al, Header *h, size_t *size, RtErr *e)
 {
 	unsigned char pre[12];
 	const char *name = source_name(s);
@@ -202,14 +202,16 @@ static int read_header(RtSource *s, const RtAlloc *al, Header *h, RtErr *e)
 	if (len > HEADER_MAX) return rt_fail(e, RT_EIO, "`%s` is not a usable .npy file: its header claims %zu bytes", name, len);
 	if ((st = source_block(s, len, &text, &got, e))) return st;
 	if (!text) return rt_fail(e, RT_EIO, "`%s` ends within its header: %zu of %zu bytes", name, got, len);
+	*size = (pre[6] > 1 ? 12 : 10) + len;
 	Scan scan = { text, (char *)text + len, name, e };
 	st = scan_header(&scan, h);
 	rt_free(al, text);
 	return st;
 }
 
-static int read_data(RtSource *s, const RtAlloc *al, const Header *h, int swap, RtArray *a, RtErr *e)
+static int read_data(RtSource *s, const RtAlloc *al, NpyLayout *l, RtErr *e)
 {
+	RtArray *a = &l->array;
 	const char *name = source_name(s);
 	size_t got;
 	char more;
@@ -218,28 +220,39 @@ static int read_data(RtSource *s, const RtAlloc *al, const Header *h, int swap, 
 	if (!a->data) return rt_fail(e, RT_EIO, "`%s` ends early: its shape wants %zu bytes of data, it has %zu", name, a->bytes, got);
 	if ((st = source_read(s, &more, 1, &got, e))) return st;
 	if (got) return rt_fail(e, RT_EIO, "`%s` goes on after the %zu bytes of data its shape wants", name, a->bytes);
-	if (swap) swap_bytes(a->data, a->nelem, dtype_size(a->dtype));
+	if (l->swapped) swap_bytes(a->data, a->nelem, dtype_size(a->dtype));
 	if (a->dtype == DT_BOOL) clean_bools(a->data, a->nelem);
-	if (h->fortran && from_fortran(a, al)) return rt_fail(e, RT_ENOMEM, "out of memory while reading `%s`", name);
+	if (l->fortran && from_fortran(a, al)) return rt_fail(e, RT_ENOMEM, "out of memory while reading `%s`", name);
+	return RT_OK;
+}
+
+int npy_layout(RtSource *s, const RtAlloc *al, NpyLayout *out, RtErr *e)
+{
+	Header h = { .rank = 0 };
+	RtArray a = { 0 };
+	*out = (NpyLayout){ .offset = 0 };
+	int st = read_header(s, al, &h, &out->offset, e);
+	if (st) return st;
+	if (!find_dtype(&h, &a.dtype, &out->swapped))
+		return rt_fail(e, RT_EIO, "`%s` has elements of type '%s'; bool, int8–int64, uint8–uint64 and float16–float64 can be read",
+			source_name(s), h.descr);
+	out->fortran = h.fortran;
+	a.rank = h.rank;
+	memcpy(a.dim, h.dim, sizeof a.dim);
+	if (!array_size(a.dtype, a.rank, a.dim, &a.nelem, &a.bytes))
+		return rt_fail(e, RT_EIO, "`%s` claims a shape too large for any memory", source_name(s));
+	out->array = a;
 	return RT_OK;
 }
 
 int npy_read_from(RtSource *s, const RtAlloc *al, RtArray *out, RtErr *e)
 {
-	Header h = { .rank = 0 };
-	RtArray a = { 0 };
-	int swap, st = read_header(s, al, &h, e);
+	NpyLayout l;
+	int st = npy_layout(s, al, &l, e);
 	if (st) return st;
-	if (!find_dtype(&h, &a.dtype, &swap))
-		return rt_fail(e, RT_EIO, "`%s` has elements of type '%s'; bool, int8–int64, uint8–uint64 and float16–float64 can be read",
-			source_name(s), h.descr);
-	a.rank = h.rank;
-	memcpy(a.dim, h.dim, sizeof a.dim);
-	if (!array_size(a.dtype, a.rank, a.dim, &a.nelem, &a.bytes))
-		return rt_fail(e, RT_EIO, "`%s` claims a shape too large for any memory", source_name(s));
-	st = read_data(s, al, &h, swap, &a, e);
-	if (st) array_free(al, &a);
-	else *out = a;
+	st = read_data(s, al, &l, e);
+	if (st) array_free(al, &l.array);
+	else *out = l.array;
 	return st;
 }
 
