@@ -22,21 +22,68 @@ struct pxlrt_lane {                      /* the public head of a lane; the sessi
  * y may equal any operand.  Comparisons give 1 or 0 in the same class; sel(c,a,b) = c != 0 ? a : b.
  * Integer arithmetic wraps; div and mod by zero are reported by `rt->fault` before the block runs:
  * see divcheck. */
-#define PXLRT_VEC1_ALL(X)   X(neg) X(abs) X(sign) X(not)
-#define PXLRT_VEC1_FLOAT(X) X(exp) X(log) X(sqrt) X(sin) X(cos) X(tanh) X(erf) X(floor) X(ceil) X(recip) \
-	X(relu) X(gelu) X(geluerf) X(sigmoid) X(swish) X(isnan) X(isinf)
-#define PXLRT_VEC2_ALL(X)   X(add) X(sub) X(mul) X(div) X(mod) X(pow) X(min) X(max) \
-	X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(and) X(or)
-/* gelu_grad(g, x) and kin: incoming gradient times derivative at x; relu_grad(g, y), tanh_grad(g, y) take the output */
-#define PXLRT_VEC2_FLOAT(X) X(relu_grad) X(gelu_grad) X(geluerf_grad) X(swish_grad) X(tanh_grad)
-#define PXLRT_VEC3_ALL(X)   X(sel) X(fma)       /* fma(a,b,c) = a*b + c, rounded twice: same bits everywhere */
 
-#define PXLRT_M1(n) void (*n)(PXLRT_T *y, const PXLRT_T *a, long count);
-#define PXLRT_M2(n) void (*n)(PXLRT_T *y, const PXLRT_T *a, const PXLRT_T *b, long count);
-#define PXLRT_M3(n) void (*n)(PXLRT_T *y, const PXLRT_T *a, const PXLRT_T *b, const PXLRT_T *c, long count);
+/* The vector-maths table: a row is all there is to a primitive, but for sin and cos, whose loops are longer (kernels/vec.h).
+ * Columns: name; the formula over x, over p and q, or over p, q and r, for floats (OF(exp): exp_f32 or exp_f64, LIBM(fmod): fmodf
+ * or fmod), for i64 and for u64; and the derivative, in the language of `.expr`, over the operands, the result y and the
+ * incoming gradient g: a part for each operand, apart by `;`.  "truth": it gives truth values; "": compiler/ops/formula.c has it. */
+#define PXLRT_VEC1_ALL(X) \
+	X(neg, -x, (i64)(0 - (u64)x), 0 - x, "neg(g)") \
+	X(abs, OF(abs)(x), (i64)(x < 0 ? 0 - (u64)x : (u64)x), x, "mul(g, sign(x))") \
+	X(sign, (x > 0) - (x < 0), (x > 0) - (x < 0), x > 0, "0.0") \
+	X(not, x == 0, x == 0, x == 0, "truth")
+#define PXLRT_VEC1_LOOP(X) \
+	X(sin, "mul(g, cos(x))") \
+	X(cos, "mul(g, neg(sin(x)))")
+#define PXLRT_VEC1_FLOAT(X) \
+	X(exp, OF(exp)(x), "mul(g, y)") \
+	X(log, OF(log)(x), "div(g, x)") \
+	X(sqrt, LIBM(sqrt)(x), "div(g, add(y, y))") \
+	X(tanh, OF(tanh)(x), "tanh_grad(g, y)") \
+	X(erf, OF(erf)(x), "mul(g, mul(1.1283791670955126, exp(neg(mul(x, x)))))") \
+	X(floor, LIBM(floor)(x), "0.0") \
+	X(ceil, LIBM(ceil)(x), "0.0") \
+	X(recip, 1 / x, "mul(g, neg(mul(y, y)))") \
+	X(relu, x <= 0 ? 0 : x, "relu_grad(g, y)")                        /* keeps a NaN; its gradient is 0 there */ \
+	X(gelu, OF(gelu)(x), "gelu_grad(g, x)") \
+	X(geluerf, x * OF(phi)(x), "geluerf_grad(g, x)") \
+	X(sigmoid, OF(sigmoid)(x), "mul(g, mul(y, sub(1.0, y)))") \
+	X(swish, x * OF(sigmoid)(x), "swish_grad(g, x)") \
+	X(isnan, x != x, "truth") \
+	X(isinf, OF(abs)(x) == INFINITY, "truth")
+/* integer division and remainder by zero give 0 here (see divcheck); min and max hand on a NaN of either side */
+#define PXLRT_VEC2_ALL(X) \
+	X(add, p + q, (i64)((u64)p + (u64)q), p + q, "g; g") \
+	X(sub, p - q, (i64)((u64)p - (u64)q), p - q, "g; neg(g)") \
+	X(mul, p * q, (i64)((u64)p * (u64)q), p * q, "mul(g, q); mul(g, p)") \
+	X(div, p / q, div_i64(p, q), q ? p / q : 0, "div(g, q); neg(mul(g, div(y, q)))") \
+	X(mod, LIBM(fmod)(p, q), mod_i64(p, q), q ? p % q : 0, "g; neg(mul(g, mul(sign(div(p, q)), floor(abs(div(p, q))))))") \
+	X(pow, LIBM(pow)(p, q), pow_i64(p, q), pow_u64(p, q), "") \
+	X(min, (p < q) | (p != p) ? p : q, p < q ? p : q, p < q ? p : q, "sel(eq(p, y), g, 0.0); sel(eq(q, y), g, 0.0)") \
+	X(max, (p > q) | (p != p) ? p : q, p > q ? p : q, p > q ? p : q, "sel(eq(p, y), g, 0.0); sel(eq(q, y), g, 0.0)") \
+	X(eq, p == q, p == q, p == q, "truth") X(ne, p != q, p != q, p != q, "truth") \
+	X(lt, p < q, p < q, p < q, "truth") X(le, p <= q, p <= q, p <= q, "truth") \
+	X(gt, p > q, p > q, p > q, "truth") X(ge, p >= q, p >= q, p >= q, "truth") \
+	X(and, (p != 0) & (q != 0), (p != 0) & (q != 0), (p != 0) & (q != 0), "truth") \
+	X(or, (p != 0) | (q != 0), (p != 0) | (q != 0), (p != 0) | (q != 0), "truth")
+/* incoming gradient times derivative: gelu_grad(g, x) and kin take the operand, relu_grad(g, y) and tanh_grad(g, y) the result */
+#define PXLRT_VEC2_FLOAT(X) \
+	X(relu_grad, q > 0 ? p : 0, "relu_grad(g, q); 0.0") \
+	X(tanh_grad, p * (1 - q * q), "tanh_grad(g, q); mul(g, mul(p, mul(-2.0, q)))") \
+	X(gelu_grad, p * OF(gelu_slope)(q), "") \
+	X(geluerf_grad, p * OF(geluerf_slope)(q), "geluerf_grad(g, q); mul(g, mul(p, mul(mul(0.3989422804014327, exp(mul(-0.5, mul(q, q)))), sub(2.0, mul(q, q)))))") \
+	X(swish_grad, p * OF(swish_slope)(q), "swish_grad(g, q); " \
+	  "mul(g, mul(p, mul(mul(sigmoid(q), sub(1.0, sigmoid(q))), add(2.0, mul(q, sub(1.0, mul(2.0, sigmoid(q))))))))")
+#define PXLRT_VEC3_ALL(X) \
+	X(sel, p != 0 ? q : r, p != 0 ? q : r, p != 0 ? q : r, "") \
+	X(fma, p * q + r, (i64)((u64)p * (u64)q + (u64)r), p * q + r, "mul(g, q); mul(g, p); g")      /* rounded twice: same bits everywhere */
+
+#define PXLRT_M1(n, ...) void (*n)(PXLRT_T *y, const PXLRT_T *a, long count);
+#define PXLRT_M2(n, ...) void (*n)(PXLRT_T *y, const PXLRT_T *a, const PXLRT_T *b, long count);
+#define PXLRT_M3(n, ...) void (*n)(PXLRT_T *y, const PXLRT_T *a, const PXLRT_T *b, const PXLRT_T *c, long count);
 #define PXLRT_MEMBERS_ALL PXLRT_VEC1_ALL(PXLRT_M1) PXLRT_VEC2_ALL(PXLRT_M2) PXLRT_VEC3_ALL(PXLRT_M3) \
 	void (*fill)(PXLRT_T *y, PXLRT_T x, long count);
-#define PXLRT_MEMBERS_FLOAT PXLRT_MEMBERS_ALL PXLRT_VEC1_FLOAT(PXLRT_M1) PXLRT_VEC2_FLOAT(PXLRT_M2)
+#define PXLRT_MEMBERS_FLOAT PXLRT_MEMBERS_ALL PXLRT_VEC1_LOOP(PXLRT_M1) PXLRT_VEC1_FLOAT(PXLRT_M1) PXLRT_VEC2_FLOAT(PXLRT_M2)
 
 #define PXLRT_T float
 struct pxlrt_f32 { PXLRT_MEMBERS_FLOAT };

@@ -142,20 +142,36 @@ static const Formula *conditional(Kernel *k, Scope *s, const Ast *a)
 }
 
 /* --- calls -------------------------------------------------------------------------------------------------- */
+/* besides the primitives of one operand, which go by their own names */
 static const struct { const char *name; FusePrim prim; } functions[] = {
-	{ "abs", FP_abs }, { "sign", FP_sign }, { "negate", FP_neg }, { "exp", FP_exp }, { "log", FP_log }, { "sqrt", FP_sqrt }, { "sin", FP_sin },
-	{ "cos", FP_cos }, { "tanh", FP_tanh }, { "erf", FP_erf }, { "floor", FP_floor }, { "ceil", FP_ceil }, { "relu", FP_relu }, { "gelu", FP_gelu },
-	{ "geluerf", FP_geluerf }, { "sigmoid", FP_sigmoid }, { "swish", FP_swish }, { "isnan", FP_isnan }, { "isinf", FP_isinf },
-	{ "min", FP_min }, { "max", FP_max }, { "minimum", FP_min }, { "maximum", FP_max }, { "pow", FP_pow }, { "fmod", FP_mod }, { "where", FP_sel },
+	{ "negate", FP_neg }, { "min", FP_min }, { "max", FP_max }, { "minimum", FP_min }, { "maximum", FP_max }, { "pow", FP_pow }, { "fmod", FP_mod },
+	{ "where", FP_sel },
 };
 enum { NFUNCTIONS = sizeof functions / sizeof *functions };
 
-static const Formula *call_function(Kernel *k, Scope *s, const Ast *a, int i)
+static int by_own_name(FusePrim p) { return fuse_prim[p].arity == 1 && p != FP_neg && p != FP_not; }
+
+/* -1: kernels have no such function; `known` gets those that they have */
+static int find_function(const char *name, const char **known, int *n)
 {
-	FusePrim p = functions[i].prim;
+	*n = 0;
+	for (int i = 0; i < NFUNCTIONS; i++) {
+		if (!strcmp(functions[i].name, name)) return (int)functions[i].prim;
+		known[(*n)++] = functions[i].name;
+	}
+	for (int p = 0; p < FP_COUNT; p++) {
+		if (!by_own_name((FusePrim)p)) continue;
+		if (!strcmp(fuse_prim[p].name, name)) return p;
+		known[(*n)++] = fuse_prim[p].name;
+	}
+	return -1;
+}
+
+static const Formula *call_function(Kernel *k, Scope *s, const Ast *a, const char *name, FusePrim p)
+{
 	int n = fuse_prim[p].arity;
 	const Formula *x[3] = { 0 };
-	const char *what = arena_printf(mem(k), "`%s`", functions[i].name);
+	const char *what = arena_printf(mem(k), "`%s`", name);
 	if (a->u.call.args.n != n) return bad(k, a->at, "%s takes %d argument%s in a kernel, %d given", what, n, n == 1 ? "" : "s", a->u.call.args.n);
 	for (int j = 0; j < n; j++) {
 		const Ast *arg = a->u.call.args.at[j];
@@ -213,16 +229,15 @@ static const Formula *write_out(Kernel *k, Scope *s, const Ast *a, const Fn *fn)
 
 static const Formula *call(Kernel *k, Scope *s, const Ast *a)
 {
-	const char *name = a->u.call.fn->kind == A_NAME ? a->u.call.fn->u.name : NULL, *known[NFUNCTIONS];
+	const char *name = a->u.call.fn->kind == A_NAME ? a->u.call.fn->u.name : NULL, *known[NFUNCTIONS + FP_COUNT];
+	int n;
 	if (!name) return bad(k, a->at, "a kernel calls functions by their names only");
 	if (map_has(&s->args, name)) return bad(k, a->at, "`%s` is a parameter, no function", name);
 	Value v = env_has(k->e, s->env, name) ? env_get(k->e, s->env, name, a->at) : v_unset();
 	if (v.kind == V_FN) return write_out(k, s, a, v.u.fn);
-	for (int i = 0; i < NFUNCTIONS; i++) {
-		known[i] = functions[i].name;
-		if (!strcmp(functions[i].name, name)) return call_function(k, s, a, i);
-	}
-	if (v.kind == V_UNSET) fail_unknown(k->e, E0101, a->u.call.fn->at, "function of kernels", name, known, NFUNCTIONS);
+	int p = find_function(name, known, &n);
+	if (p >= 0) return call_function(k, s, a, name, (FusePrim)p);
+	if (v.kind == V_UNSET) fail_unknown(k->e, E0101, a->u.call.fn->at, "function of kernels", name, known, n);
 	else bad(k, a->at, "`%s` cannot be used in a kernel", name);
 	return NULL;
 }

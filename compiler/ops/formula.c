@@ -6,21 +6,13 @@
 #include <string.h>
 
 const FusePrimInfo fuse_prim[FP_COUNT] = {
-#define X(n) [FP_##n] = { #n, 1, 0 },
-	PXLRT_VEC1_ALL(X)
-#undef X
-#define X(n) [FP_##n] = { #n, 1, 1 },
-	PXLRT_VEC1_FLOAT(X)
-#undef X
-#define X(n) [FP_##n] = { #n, 2, 0 },
-	PXLRT_VEC2_ALL(X)
-#undef X
-#define X(n) [FP_##n] = { #n, 2, 1 },
-	PXLRT_VEC2_FLOAT(X)
-#undef X
-#define X(n) [FP_##n] = { #n, 3, 0 },
-	PXLRT_VEC3_ALL(X)
-#undef X
+#define ALL1(n, f, i, u, slope) [FP_##n] = { #n, 1, 0, slope },
+#define ALL2(n, f, i, u, slope) [FP_##n] = { #n, 2, 0, slope },
+#define ALL3(n, f, i, u, slope) [FP_##n] = { #n, 3, 0, slope },
+#define LOOP1(n, slope)         [FP_##n] = { #n, 1, 1, slope },
+#define FLOAT1(n, f, slope)     [FP_##n] = { #n, 1, 1, slope },
+#define FLOAT2(n, f, slope)     [FP_##n] = { #n, 2, 1, slope },
+	PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_LOOP(LOOP1) PXLRT_VEC1_FLOAT(FLOAT1) PXLRT_VEC2_FLOAT(FLOAT2)
 };
 
 /* --- building ------------------------------------------------------------------------------------------ */
@@ -40,14 +32,7 @@ int formula_is(const Formula *f, double x) { return f->kind == FORMULA_NUMBER &&
 
 int formula_too_large(const Formula *f) { return f->size > FORMULA_SIZE || f->depth > FORMULA_DEPTH; }
 
-static int gives_truth(FusePrim p)
-{
-	switch (p) {
-	case FP_eq: case FP_ne: case FP_lt: case FP_le: case FP_gt: case FP_ge:
-	case FP_and: case FP_or: case FP_not: case FP_isnan: case FP_isinf: return 1;
-	default: return 0;
-	}
-}
+static int gives_truth(FusePrim p) { return !strcmp(fuse_prim[p].slope, "truth"); }
 
 static const Formula *node(Arena *a, FusePrim p, const Formula *x, const Formula *y, const Formula *z)
 {
@@ -73,6 +58,7 @@ const Formula *formula_prim(Arena *a, FusePrim p, const Formula *x, const Formul
 		if (both_numbers(x, y)) return formula_number(a, x->x + y->x, 0);
 		if (formula_is(x, 0)) return y;
 		if (formula_is(y, 0)) return x;
+		if (y->kind == FORMULA_PRIM && y->prim == FP_neg) return formula_prim(a, FP_sub, x, y->a[0], NULL);
 		break;
 	case FP_sub:
 		if (both_numbers(x, y)) return formula_number(a, x->x - y->x, 0);
@@ -127,101 +113,59 @@ static const Formula *diff_pow(Diff *d, const Formula *f, const Formula *dt, con
 	return formula_is(de, 0) ? sum : op2(d, FP_add, sum, times(d, de, choose(d, flat, zero, op2(d, FP_mul, f, op1(d, FP_log, t)))));
 }
 
-/* as `maximum` has it: whoever reaches the result gets the whole gradient */
-static const Formula *diff_extreme(Diff *d, const Formula *f, const Formula *dx, const Formula *dy)
+/* gelu_grad by its second operand, with t = tanh u, u = c (x + k x^3): (1 - t^2) (u' + x (u'' / 2 - t u'^2)) */
+static const Formula *gelu_second(Diff *d, const Formula *x)
 {
-	const Formula *zero = num(d, 0);
-	return op2(d, FP_add, choose(d, op2(d, FP_eq, f->a[0], f), dx, zero), choose(d, op2(d, FP_eq, f->a[1], f), dy, zero));
-}
-
-/* a - b trunc(a / b) */
-static const Formula *diff_mod(Diff *d, const Formula *f, const Formula *dx, const Formula *dy)
-{
-	const Formula *q = op2(d, FP_div, f->a[0], f->a[1]);
-	const Formula *whole = op2(d, FP_mul, op1(d, FP_sign, q), op1(d, FP_floor, op1(d, FP_abs, q)));
-	return formula_is(dy, 0) ? dx : op2(d, FP_sub, dx, times(d, dy, whole));
-}
-
-static const Formula *diff_div(Diff *d, const Formula *f, const Formula *dx, const Formula *dy)
-{
-	const Formula *first = formula_is(dx, 0) ? dx : op2(d, FP_div, dx, f->a[1]);
-	return formula_is(dy, 0) ? first : op2(d, FP_sub, first, times(d, dy, op2(d, FP_div, f, f->a[1])));
-}
-
-static const Formula *one_minus(Diff *d, const Formula *x) { return op2(d, FP_sub, num(d, 1), x); }
-
-/* f'' of the activations whose f' is a primitive */
-static const Formula *second(Diff *d, FusePrim p, const Formula *x)
-{
-	const Formula *x2 = op2(d, FP_mul, x, x), *two = num(d, 2);
-	if (p == FP_swish_grad) {                /* s (1 - s) (2 + x (1 - 2 s)) */
-		const Formula *s = op1(d, FP_sigmoid, x);
-		return op2(d, FP_mul, op2(d, FP_mul, s, one_minus(d, s)), op2(d, FP_add, two, op2(d, FP_mul, x, one_minus(d, op2(d, FP_mul, two, s)))));
-	}
-	if (p == FP_geluerf_grad) {              /* phi(x) (2 - x^2) */
-		const Formula *phi = op2(d, FP_mul, num(d, 0.398942280401432677939946059934), op1(d, FP_exp, op2(d, FP_mul, num(d, -0.5), x2)));
-		return op2(d, FP_mul, phi, op2(d, FP_sub, two, x2));
-	}
-	/* gelu, with t = tanh u, u = c (x + k x^3): (1 - t^2) (u' + x (u'' / 2 - t u'^2)) */
 	const double c = 0.797884560802865355879892119868763737, k = 0.044715;
+	const Formula *x2 = op2(d, FP_mul, x, x);
 	const Formula *u = op2(d, FP_mul, x, op2(d, FP_add, num(d, c), op2(d, FP_mul, num(d, c * k), x2)));
 	const Formula *u1 = op2(d, FP_add, num(d, c), op2(d, FP_mul, num(d, 3 * c * k), x2)), *t = op1(d, FP_tanh, u);
 	const Formula *inner = op2(d, FP_sub, op2(d, FP_mul, num(d, 3 * c * k), x), op2(d, FP_mul, t, op2(d, FP_mul, u1, u1)));
-	return op2(d, FP_mul, one_minus(d, op2(d, FP_mul, t, t)), op2(d, FP_add, u1, op2(d, FP_mul, x, inner)));
+	return op2(d, FP_mul, op2(d, FP_sub, num(d, 1), op2(d, FP_mul, t, t)), op2(d, FP_add, u1, op2(d, FP_mul, x, inner)));
 }
 
-/* g f'(v): dg by the primitive itself, dv by the second derivative */
-static const Formula *diff_slope(Diff *d, const Formula *f, const Formula *dg, const Formula *dv)
+static const Formula *diff_gelu_slope(Diff *d, const Formula *f, const Formula *dg, const Formula *dv)
 {
-	const Formula *g = f->a[0], *v = f->a[1], *by_v;
-	const Formula *first = formula_is(dg, 0) ? dg : op2(d, f->prim, dg, v);
-	if (formula_is(dv, 0) || f->prim == FP_relu_grad) return first;
-	by_v = f->prim == FP_tanh_grad ? op2(d, FP_mul, num(d, -2), v) : second(d, f->prim, v);
-	return op2(d, FP_add, first, times(d, dv, op2(d, FP_mul, g, by_v)));
+	const Formula *first = formula_is(dg, 0) ? dg : op2(d, f->prim, dg, f->a[1]);
+	if (formula_is(dv, 0)) return first;
+	return op2(d, FP_add, first, times(d, dv, op2(d, FP_mul, f->a[0], gelu_second(d, f->a[1]))));
 }
 
-static const Formula *diff_one(Diff *d, const Formula *f, const Formula *dx)
+/* --- derivatives that the table has as text: over the operands, the result and the incoming gradient ---------- */
+enum { AT_RESULT = 3, AT_GRADIENT, LETTERS };
+static const char letters[] = "pqryg";                  /* x is p */
+
+static const Formula *filled(Diff *d, const Formula *t, const Formula *const *with)
 {
-	const Formula *x = f->a[0];
-	if (formula_is(dx, 0)) return dx;
-	switch (f->prim) {
-	case FP_neg:     return op1(d, FP_neg, dx);
-	case FP_abs:     return times(d, dx, op1(d, FP_sign, x));
-	case FP_exp:     return times(d, dx, f);
-	case FP_log:     return op2(d, FP_div, dx, x);
-	case FP_sqrt:    return op2(d, FP_div, dx, op2(d, FP_add, f, f));
-	case FP_sin:     return times(d, dx, op1(d, FP_cos, x));
-	case FP_cos:     return times(d, dx, op1(d, FP_neg, op1(d, FP_sin, x)));
-	case FP_tanh:    return op2(d, FP_tanh_grad, dx, f);
-	case FP_erf:     return times(d, dx, op2(d, FP_mul, num(d, 1.12837916709551257389615890312), op1(d, FP_exp, op1(d, FP_neg, op2(d, FP_mul, x, x)))));
-	case FP_recip:   return times(d, dx, op1(d, FP_neg, op2(d, FP_mul, f, f)));
-	case FP_relu:    return op2(d, FP_relu_grad, dx, f);
-	case FP_gelu:    return op2(d, FP_gelu_grad, dx, x);
-	case FP_geluerf: return op2(d, FP_geluerf_grad, dx, x);
-	case FP_swish:   return op2(d, FP_swish_grad, dx, x);
-	case FP_sigmoid: return times(d, dx, op2(d, FP_mul, f, one_minus(d, f)));
-	default:         return num(d, 0);       /* steps, and truth values */
+	const Formula *x[3] = { 0 };
+	if (t->kind == FORMULA_ARG) return with[t->arg];
+	if (t->kind == FORMULA_NUMBER) return t;
+	for (int i = 0; i < fuse_prim[t->prim].arity; i++) x[i] = filled(d, t->a[i], with);
+	return t->prim == FP_mul ? times(d, x[0], x[1]) : formula_prim(d->a, t->prim, x[0], x[1], x[2]);
+}
+
+static const Formula *parse_slope(Arena *a, const char *s, size_t n);
+
+static const Formula *diff_by_table(Diff *d, const Formula *f)
+{
+	const Formula *with[LETTERS] = { f->a[0], f->a[1], f->a[2], f }, *sum = num(d, 0);
+	const char *text = fuse_prim[f->prim].slope;
+	for (int i = 0; i < fuse_prim[f->prim].arity; i++) {
+		size_t n = strcspn(text, ";");
+		with[AT_GRADIENT] = diff(d, f->a[i]);
+		if (!formula_is(with[AT_GRADIENT], 0)) sum = op2(d, FP_add, sum, filled(d, parse_slope(d->a, text, n), with));
+		text += n + 2 * (text[n] == ';');
 	}
+	return sum;
 }
 
 static const Formula *diff_prim(Diff *d, const Formula *f)
 {
-	const Formula *x = diff(d, f->a[0]), *y, *z;
-	if (fuse_prim[f->prim].arity == 1) return diff_one(d, f, x);
-	y = diff(d, f->a[1]);
-	z = fuse_prim[f->prim].arity > 2 ? diff(d, f->a[2]) : NULL;
 	switch (f->prim) {
-	case FP_add: return op2(d, FP_add, x, y);
-	case FP_sub: return formula_is(x, 0) && formula_is(y, 0) ? x : op2(d, FP_sub, x, y);
-	case FP_mul: return op2(d, FP_add, times(d, x, f->a[1]), times(d, y, f->a[0]));
-	case FP_div: return diff_div(d, f, x, y);
-	case FP_mod: return diff_mod(d, f, x, y);
-	case FP_pow: return diff_pow(d, f, x, y);
-	case FP_min: case FP_max: return diff_extreme(d, f, x, y);
-	case FP_relu_grad: case FP_gelu_grad: case FP_geluerf_grad: case FP_swish_grad: case FP_tanh_grad: return diff_slope(d, f, x, y);
-	case FP_sel: return choose(d, f->a[0], y, z);
-	case FP_fma: return op2(d, FP_add, op2(d, FP_add, times(d, x, f->a[1]), times(d, y, f->a[0])), z);
-	default:     return num(d, 0);
+	case FP_pow:       return diff_pow(d, f, diff(d, f->a[0]), diff(d, f->a[1]));
+	case FP_sel:       return choose(d, f->a[0], diff(d, f->a[1]), diff(d, f->a[2]));
+	case FP_gelu_grad: return diff_gelu_slope(d, f, diff(d, f->a[0]), diff(d, f->a[1]));
+	default:           return diff_by_table(d, f);
 	}
 }
 
@@ -264,7 +208,7 @@ void formula_put(const Formula *f, Buf *out)
 	}
 }
 
-typedef struct Read { Arena *a; const char *s; int n, depth; const char *truth; } Read;
+typedef struct Read { Arena *a; const char *s; int n, depth; const char *truth; const char *letters; } Read;      /* letters: names of operands, else ts0, ts1 … */
 
 static int find_prim(const char *s, size_t n)
 {
@@ -310,7 +254,10 @@ static const Formula *read_formula(Read *r)
 	const Formula *f = NULL;
 	int p = find_prim(r->s, n);
 	if (++r->depth > FORMULA_DEPTH) return NULL;
-	if (n == 2 && !strncmp(r->s, "ts", 2)) {
+	if (n == 1 && r->letters && strchr(r->letters, *r->s == 'x' ? 'p' : *r->s)) {
+		f = formula_arg(r->a, (int)(strchr(r->letters, *r->s == 'x' ? 'p' : *r->s) - r->letters), 0);
+		r->s++;
+	} else if (n == 2 && !strncmp(r->s, "ts", 2)) {
 		size_t digits = strspn(r->s + 2, "0123456789");
 		long i = digits && digits < 6 ? strtol(r->s + 2, NULL, 10) : -1;
 		r->s += 2 + digits;
@@ -325,9 +272,17 @@ static const Formula *read_formula(Read *r)
 
 const Formula *formula_parse(Arena *a, const char *text, int n, const char *truth)
 {
-	Read r = { a, text, n, 0, truth };
+	Read r = { a, text, n, 0, truth, NULL };
 	const Formula *f = read_formula(&r);
 	return f && !*r.s && !formula_too_large(f) ? f : NULL;
+}
+
+/* the part of n characters; a row that does not parse is our own fault, which the gradient tests find: they go over the table */
+static const Formula *parse_slope(Arena *a, const char *s, size_t n)
+{
+	Read r = { a, arena_str(a, s, n), LETTERS, 0, NULL, letters };
+	const Formula *f = read_formula(&r);
+	return f && !*r.s ? f : formula_number(a, (double)NAN, 0);
 }
 
 /* --- asking -------------------------------------------------------------------------------------------------- */

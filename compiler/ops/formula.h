@@ -10,12 +10,12 @@
 
 /* the primitives of elementwise code, by the names that runtime/pxlrt.h gives them */
 typedef enum FusePrim {
-#define X(n) FP_##n,
-	PXLRT_VEC1_ALL(X) PXLRT_VEC1_FLOAT(X) PXLRT_VEC2_ALL(X) PXLRT_VEC2_FLOAT(X) PXLRT_VEC3_ALL(X)
+#define X(n, ...) FP_##n,
+	PXLRT_VEC1_ALL(X) PXLRT_VEC1_LOOP(X) PXLRT_VEC1_FLOAT(X) PXLRT_VEC2_ALL(X) PXLRT_VEC2_FLOAT(X) PXLRT_VEC3_ALL(X)
 #undef X
 	FP_COUNT
 } FusePrim;
-typedef struct FusePrimInfo { const char *name; int arity, only_float; } FusePrimInfo;
+typedef struct FusePrimInfo { const char *name; int arity, only_float; const char *slope; } FusePrimInfo;      /* slope: as pxlrt.h says */
 extern const FusePrimInfo fuse_prim[FP_COUNT];           /* name: the member of struct pxlrt_f32 and kin */
 
 enum { FORMULA_SIZE = 4000, FORMULA_DEPTH = 150 };   /* nodes of the tree written out; their nesting */

@@ -19,43 +19,6 @@
 	static void S##_##name(T *y, const T *a, const T *b, const T *c, long n) \
 	{ EACH(n) { T p = a[i], q = b[i], r = c[i]; y[i] = (expr); } }
 
-/* what all classes share; + - * go through W, the unsigned twin, so that integers wrap */
-#define COMMON(S, T, W) \
-	LOOP2(S, T, add, (T)((W)p + (W)q)) LOOP2(S, T, sub, (T)((W)p - (W)q)) LOOP2(S, T, mul, (T)((W)p * (W)q)) \
-	LOOP2(S, T, eq, (T)(p == q)) LOOP2(S, T, ne, (T)(p != q)) LOOP2(S, T, lt, (T)(p < q)) LOOP2(S, T, le, (T)(p <= q)) \
-	LOOP2(S, T, gt, (T)(p > q)) LOOP2(S, T, ge, (T)(p >= q)) \
-	LOOP2(S, T, and, (T)((p != 0) & (q != 0))) LOOP2(S, T, or, (T)((p != 0) | (q != 0))) \
-	LOOP1(S, T, neg, (T)(-(W)x)) LOOP1(S, T, not, (T)(x == 0)) \
-	LOOP3(S, T, fma, (T)((W)p * (W)q + (W)r)) LOOP3(S, T, sel, p != 0 ? q : r) \
-	static void S##_fill(T *y, T x, long n) { for (long i = 0; i < n; i++) y[i] = x; }
-
-COMMON(f32, float, float)
-COMMON(f64, double, double)
-COMMON(i64, i64, u64)
-COMMON(u64, u64, u64)
-
-/* --- floats -------------------------------------------------------------------------------------------------- */
-
-/* max and min hand on a NaN of either side; relu keeps one, its gradient is 0 there */
-#define FLOATS(S, T, LIBM) \
-	LOOP2(S, T, div, p / q) LOOP1(S, T, sign, (T)((x > 0) - (x < 0))) \
-	LOOP2(S, T, max, (p > q) | (p != p) ? p : q) LOOP2(S, T, min, (p < q) | (p != p) ? p : q) \
-	LOOP2(S, T, mod, fmod##LIBM(p, q)) LOOP2(S, T, pow, pow##LIBM(p, q)) \
-	LOOP1(S, T, abs, abs_##S(x)) LOOP1(S, T, exp, exp_##S(x)) LOOP1(S, T, log, log_##S(x)) \
-	LOOP1(S, T, sqrt, sqrt##LIBM(x)) LOOP1(S, T, tanh, tanh_##S(x)) \
-	LOOP1(S, T, floor, floor##LIBM(x)) LOOP1(S, T, ceil, ceil##LIBM(x)) LOOP1(S, T, recip, 1 / x) \
-	LOOP1(S, T, relu, x <= 0 ? 0 : x) LOOP1(S, T, sigmoid, sigmoid_##S(x)) LOOP1(S, T, swish, x * sigmoid_##S(x)) \
-	LOOP1(S, T, gelu, gelu_##S(x)) LOOP1(S, T, geluerf, x * phi_##S(x)) \
-	LOOP1(S, T, isnan, (T)(x != x)) LOOP1(S, T, isinf, (T)(abs_##S(x) == (T)INFINITY)) \
-	LOOP2(S, T, relu_grad, q > 0 ? p : 0) LOOP2(S, T, gelu_grad, p * gelu_slope_##S(q)) \
-	LOOP2(S, T, geluerf_grad, p * geluerf_slope_##S(q)) LOOP2(S, T, swish_grad, p * swish_slope_##S(q)) \
-	LOOP2(S, T, tanh_grad, p * (1 - q * q))
-
-FLOATS(f32, float, f)
-FLOATS(f64, double, )
-LOOP1(f32, float, erf, erf_f32(x))
-LOOP1(f64, double, erf, erf(x))
-
 /* sine and cosine: the fast loop, then libm for the rare arguments its reduction is too short for */
 #define SINCOS(S, T, name, turn) \
 	static void S##_##name(T *y, const T *a, long n) \
@@ -100,13 +63,35 @@ static inline i64 pow_i64(i64 x, i64 e)
 	return x == 1 ? 1 : x == -1 ? (e & 1 ? -1 : 1) : 0;
 }
 
-LOOP2(i64, i64, div, div_i64(p, q)) LOOP2(i64, i64, mod, mod_i64(p, q)) LOOP2(i64, i64, pow, pow_i64(p, q))
-LOOP2(i64, i64, max, p > q ? p : q) LOOP2(i64, i64, min, p < q ? p : q)
-LOOP1(i64, i64, sign, (i64)((x > 0) - (x < 0))) LOOP1(u64, u64, sign, x > 0)
-LOOP1(i64, i64, abs, (i64)(x < 0 ? 0 - (u64)x : (u64)x))
-LOOP2(u64, u64, div, q ? p / q : 0) LOOP2(u64, u64, mod, q ? p % q : 0) LOOP2(u64, u64, pow, pow_u64(p, q))
-LOOP2(u64, u64, max, p > q ? p : q) LOOP2(u64, u64, min, p < q ? p : q)
-LOOP1(u64, u64, abs, x)
+/* --- the table of pxlrt.h, once for each class --------------------------------------------------------------- */
+
+#define erf_f64 erf
+#define FILL(S, T) static void S##_fill(T *y, T x, long n) { for (long i = 0; i < n; i++) y[i] = x; }
+FILL(f32, float) FILL(f64, double) FILL(i64, i64) FILL(u64, u64)
+
+#define ALL1(name, f, i, u, slope) LOOP1(f32, float, name, f)
+#define ALL2(name, f, i, u, slope) LOOP2(f32, float, name, f)
+#define ALL3(name, f, i, u, slope) LOOP3(f32, float, name, f)
+#define FLOAT1(name, f, slope) LOOP1(f32, float, name, f)
+#define FLOAT2(name, f, slope) LOOP2(f32, float, name, f)
+#define OF(name) name##_f32
+#define LIBM(name) name##f
+PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_FLOAT(FLOAT1) PXLRT_VEC2_FLOAT(FLOAT2)
+#undef ALL1
+#undef ALL2
+#undef ALL3
+#undef FLOAT1
+#undef FLOAT2
+#undef OF
+#undef LIBM
+#define ALL1(name, f, i, u, slope) LOOP1(f64, double, name, f) LOOP1(i64, i64, name, i) LOOP1(u64, u64, name, u)
+#define ALL2(name, f, i, u, slope) LOOP2(f64, double, name, f) LOOP2(i64, i64, name, i) LOOP2(u64, u64, name, u)
+#define ALL3(name, f, i, u, slope) LOOP3(f64, double, name, f) LOOP3(i64, i64, name, i) LOOP3(u64, u64, name, u)
+#define FLOAT1(name, f, slope) LOOP1(f64, double, name, f)
+#define FLOAT2(name, f, slope) LOOP2(f64, double, name, f)
+#define OF(name) name##_f64
+#define LIBM(name) name
+PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_FLOAT(FLOAT1) PXLRT_VEC2_FLOAT(FLOAT2)
 
 /* --- storage ↔ blocks: one row of T (storage), C (class), how to read, how to write ---------------------------- */
 
@@ -307,12 +292,12 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 
 #include "runtime/kernels/gemm.h"
 
-#define F32_SLOT(n) .n = f32_##n,
-#define F64_SLOT(n) .n = f64_##n,
-#define I64_SLOT(n) .n = i64_##n,
-#define U64_SLOT(n) .n = u64_##n,
-#define MEMBERS_ALL(X) PXLRT_VEC1_ALL(X) PXLRT_VEC2_ALL(X) PXLRT_VEC3_ALL(X) X(fill)
-#define MEMBERS_FLOAT(X) MEMBERS_ALL(X) PXLRT_VEC1_FLOAT(X) PXLRT_VEC2_FLOAT(X)
+#define F32_SLOT(n, ...) .n = f32_##n,
+#define F64_SLOT(n, ...) .n = f64_##n,
+#define I64_SLOT(n, ...) .n = i64_##n,
+#define U64_SLOT(n, ...) .n = u64_##n,
+#define MEMBERS_ALL(X) PXLRT_VEC1_ALL(X) PXLRT_VEC2_ALL(X) PXLRT_VEC3_ALL(X) X(fill, )
+#define MEMBERS_FLOAT(X) MEMBERS_ALL(X) PXLRT_VEC1_LOOP(X) PXLRT_VEC1_FLOAT(X) PXLRT_VEC2_FLOAT(X)
 #define LD_SLOT(D, ...) [DT_##D] = ld_##D,
 #define ST_SLOT(D, ...) [DT_##D] = st_##D,
 #define CVT_ROW(C) { \
