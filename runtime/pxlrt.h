@@ -157,6 +157,9 @@ struct pxlrt_resize { struct pxlrt_axis axis; int mode, nearest, coord; long siz
 /* r regions of n images [c, h, w], to grids of ph × pw bins; ratio samples per bin and axis, 0: as many as it takes */
 struct pxlrt_roi { int dtype, index_dtype; long n, c, h, w, r, ph, pw, ratio; double scale; };
 
+/* x [n, groups, per, inner], normalised over the last two axes; weight and bias are [groups, per] */
+struct pxlrt_norm { int dtype; long n, groups, per, inner; double eps; };
+
 /* classification losses: probs or logits [rows, classes], labels [rows] of an integer type */
 enum { PXLRT_MEAN_LOSS, PXLRT_SUM_LOSS, PXLRT_NO_REDUCTION };
 struct pxlrt_nll { int dtype, label_dtype, reduction, has_ignore, log_prob; long rows, classes; long long ignore; double eps, eps_grad; };
@@ -195,8 +198,15 @@ struct pxlrt {
 	int (*reduce)(struct pxlrt_lane *ln, const struct pxlrt_reduce *d, const void *x, void *y);
 	int (*copy)(struct pxlrt_lane *ln, const struct pxlrt_copy *d, const void *src, void *dst);
 	int (*argmax)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int smallest, const void *x, int *y);
+	/* lines are contiguous (inner 1); the k best first, lower positions first among equals */
+	int (*topk)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, long k, int smallest, const void *x, void *y, int *index);
+	int (*median)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *x, void *y, int *index);
+	int (*histogram)(struct pxlrt_lane *ln, int dtype, int absolute, int nlevel, const double *level, const void *x, long n, unsigned *y);
 	int (*softmax)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *x, void *y);
 	int (*softmax_grad)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *y, const void *dy, void *dx);
+	/* group_norm_grad gives the gradient of x and the normalised x */
+	int (*group_norm)(struct pxlrt_lane *ln, const struct pxlrt_norm *d, const void *x, const void *w, const void *b, void *y);
+	int (*group_norm_grad)(struct pxlrt_lane *ln, const struct pxlrt_norm *d, const void *x, const void *w, const void *g, void *dx, void *h);
 	int (*cumsum)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int reverse, const void *x, void *y);
 	/* gather: y[outer, i, inner] = x[outer, idx[i], inner]; d->n is x's axis, count the number of indices.
 	 * Out of range: zeros when zero_oor, else a fault.  scatter_add is its transpose (y must be zeroed). */

@@ -153,6 +153,15 @@ const char *emit_longs(Emit *e, const int64_t *v, int n)
 	return b.s;
 }
 
+const char *emit_doubles(Emit *e, const double *v, int n)
+{
+	Buf b = buf_new(e->mem);
+	buf_puts(&b, "{ ");
+	for (int i = 0; i < n; i++) buf_printf(&b, "%s%s", i ? ", " : "", emit_float(e, v[i]));
+	buf_puts(&b, n ? " }" : "0 }");
+	return b.s;
+}
+
 const char *emit_static(Emit *e, const char *type, const char *fmt, ...)
 {
 	va_list ap;

@@ -27,6 +27,7 @@ void        emit_rt(Emit *e, const Op *op, const char *fmt, ...) __attribute__((
 const char *emit_static(Emit *e, const char *type, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 const char *emit_axis(Emit *e, const Tensor *t, int axis);     /* struct pxlrt_axis of t along axis */
 const char *emit_longs(Emit *e, const int64_t *v, int n);      /* "{ 1, 2 }" */
+const char *emit_doubles(Emit *e, const double *v, int n);
 const char *emit_cstr(Emit *e, const char *s);                 /* a quoted C string literal */
 const char *emit_float(Emit *e, double x);                     /* exact C literal, inf and nan included */
 int         emit_site(Emit *e, const Op *op);                  /* number of the op's source place */

@@ -168,6 +168,9 @@ int infer_log2_scale(Infer *in, int i);  /* int32 of rank 0 (R98) */
 int infer_axis(Infer *in, int64_t axis, int rank, int *out);            /* negative axes; 0 after a diagnostic */
 int infer_axes(Infer *in, const AttrVal *axes, int rank, unsigned *mask);   /* unset: all; duplicates are errors */
 
+int infer_reduce(Infer *in);             /* operand 0 with its `axis` folded, by `keepdims`; axes are resolved */
+unsigned op_axes(const Op *op);          /* of such an op, as bits */
+
 /* for rules that compute attributes: the resolved value replaces what the user wrote, so that printing,
  * CSE and emission all see one form */
 void infer_set_ints(Infer *in, const char *name, const int64_t *v, int n);

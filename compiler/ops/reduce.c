@@ -8,7 +8,7 @@
 
 /* --- axis reductions ------------------------------------------------------------------------------------ */
 
-static int infer_reduce(Infer *in)
+int infer_reduce(Infer *in)
 {
 	Spec x = infer_in(in, 0);
 	const AttrVal *axis = op_attr(in->op, "axis");
@@ -29,7 +29,7 @@ static int infer_reduce(Infer *in)
 static int infer_number(Infer *in) { return infer_need_number(in, 0) && infer_reduce(in); }
 static int infer_float(Infer *in)  { return infer_need_float(in, 0) && infer_reduce(in); }
 
-static unsigned axes_of(const Op *op)
+unsigned op_axes(const Op *op)
 {
 	const AttrVal *a = op_attr(op, "axis");
 	unsigned mask = 0;
@@ -41,7 +41,7 @@ static void emit_reduce(Emit *e, const Op *op, int kind)
 {
 	const Spec *x = &op->in.at[0]->spec;
 	Layout l = emit_layout(e, op->in.at[0]);
-	const char *d = emit_static(e, "struct pxlrt_reduce", "{ %d, %d, %d, %uu, %s, %s }", kind, x->dtype, x->shape.rank, axes_of(op),
+	const char *d = emit_static(e, "struct pxlrt_reduce", "{ %d, %d, %d, %uu, %s, %s }", kind, x->dtype, x->shape.rank, op_axes(op),
 	                            emit_longs(e, x->shape.dim, x->shape.rank), emit_longs(e, l.stride, x->shape.rank));
 	emit_rt(e, op, "reduce(ln, &%s, %s, %s)", d, emit_in(e, op, 0), emit_out(e, op, 0));
 }
@@ -54,7 +54,7 @@ static Tensor *x_of(Grad *gr, Op *op) { return grad_fwd(gr, op->in.at[0]); }
 /* v, of the result's shape, with the reduced axes put back as 1 */
 static Tensor *spread(Grad *gr, Op *op, Tensor *v)
 {
-	return b_keepdims(&gr->b, v, op->in.at[0]->spec.shape, axes_of(op));
+	return b_keepdims(&gr->b, v, op->in.at[0]->spec.shape, op_axes(op));
 }
 static Tensor *g_of(Grad *gr, Op *op) { return spread(gr, op, grad_of(gr, op, 0)); }
 static Tensor *y_of(Grad *gr, Op *op) { return spread(gr, op, grad_fwd(gr, op->out.at[0])); }
@@ -63,7 +63,7 @@ static int64_t reduced_count(const Op *op)
 {
 	int64_t n = 1;
 	for (int i = 0; i < op->in.at[0]->spec.shape.rank; i++)
-		if (axes_of(op) >> i & 1) n *= op->in.at[0]->spec.shape.dim[i];
+		if (op_axes(op) >> i & 1) n *= op->in.at[0]->spec.shape.dim[i];
 	return n;
 }
 
@@ -159,11 +159,11 @@ static void grad_prod(Grad *gr, Op *op)
 	int perm[MAX_RANK], back[MAX_RANK], n = 0;
 	for (int last = 0; last < 2; last++)
 		for (int i = 0; i < s.rank; i++)
-			if ((int)(axes_of(op) >> i & 1) == last) perm[n++] = i;
+			if ((int)(op_axes(op) >> i & 1) == last) perm[n++] = i;
 	for (int i = 0; i < s.rank; i++) {
 		back[perm[i]] = i;
 		moved.dim[moved.rank++] = s.dim[perm[i]];
-		if (!(axes_of(op) >> perm[i] & 1)) flat.dim[flat.rank++] = s.dim[perm[i]];
+		if (!(op_axes(op) >> perm[i] & 1)) flat.dim[flat.rank++] = s.dim[perm[i]];
 	}
 	flat.dim[flat.rank++] = reduced_count(op);
 	Tensor *x = b_reshape(b, b_transpose(b, x_of(gr, op), perm), flat);

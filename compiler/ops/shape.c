@@ -90,7 +90,7 @@ static int shape_error(Infer *in, const char *why)
 	return 0;
 }
 
-/* the one -1 from the rest; entries of `s` are checked */
+/* the one -1 from the rest; entries of `s` are checked. Only a tensor without elements has a shape with a 0 in it. */
 static int infer_shape(Infer *in, Shape *s)
 {
 	const AttrVal *v = op_attr(in->op, "shape");
@@ -102,9 +102,10 @@ static int infer_shape(Infer *in, Shape *s)
 		s->dim[i] = v->ints.at[i];
 		if (s->dim[i] == -1 && hole >= 0) return shape_error(in, "only one entry can be -1");
 		if (s->dim[i] == -1) hole = i;
-		else if (s->dim[i] < 1) return shape_error(in, "entries are positive, or one of them -1");
+		else if (s->dim[i] < 0 || (!s->dim[i] && total)) return shape_error(in, "entries are positive, or one of them -1");
 		else if (__builtin_mul_overflow(known, s->dim[i], &known)) return shape_error(in, "too many elements");
 	}
+	if (hole >= 0 && !known) return shape_error(in, "beside a 0 any number fits the -1");
 	if (hole >= 0 ? total % known != 0 : total != known)
 		return shape_error(in, arena_printf(in->b->ir->mem, "the tensor has %" PRId64 " elements", total));
 	if (hole >= 0) s->dim[hole] = total / known;

@@ -83,8 +83,13 @@ int k_matmul_onednn(struct pxlrt_lane *, const struct pxlrt_gemm *, const void *
 int k_reduce(struct pxlrt_lane *, const struct pxlrt_reduce *, const void *, void *);
 int k_copy(struct pxlrt_lane *, const struct pxlrt_copy *, const void *, void *);
 int k_argmax(struct pxlrt_lane *, const struct pxlrt_axis *, int, const void *, int *);
+int k_topk(struct pxlrt_lane *, const struct pxlrt_axis *, long, int, const void *, void *, int *);
+int k_median(struct pxlrt_lane *, const struct pxlrt_axis *, const void *, void *, int *);
+int k_histogram(struct pxlrt_lane *, int, int, int, const double *, const void *, long, unsigned *);
 int k_softmax(struct pxlrt_lane *, const struct pxlrt_axis *, const void *, void *);
 int k_softmax_grad(struct pxlrt_lane *, const struct pxlrt_axis *, const void *, const void *, void *);
+int k_group_norm(struct pxlrt_lane *, const struct pxlrt_norm *, const void *, const void *, const void *, void *);
+int k_group_norm_grad(struct pxlrt_lane *, const struct pxlrt_norm *, const void *, const void *, const void *, void *, void *);
 int k_cumsum(struct pxlrt_lane *, const struct pxlrt_axis *, int, const void *, void *);
 int k_gather(struct pxlrt_lane *, const struct pxlrt_axis *, int, long, int, const void *, const void *, void *);
 int k_scatter_add(struct pxlrt_lane *, const struct pxlrt_axis *, int, long, const void *, const void *, void *);

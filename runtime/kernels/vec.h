@@ -319,7 +319,8 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 			[DT_F16] = norm_F16, [DT_BF16] = norm_BF16 }, \
 		.cvt = { [PXLRT_F32] = CVT_ROW(F32), [PXLRT_F64] = CVT_ROW(F64), [PXLRT_I64] = CVT_ROW(I64), [PXLRT_U64] = CVT_ROW(U64) }, \
 		.each = k_each, .matmul = product, .reduce = k_reduce, .copy = k_copy, .argmax = k_argmax, \
-		.softmax = k_softmax, .softmax_grad = k_softmax_grad, .cumsum = k_cumsum, \
+		.topk = k_topk, .median = k_median, .histogram = k_histogram, \
+		.softmax = k_softmax, .softmax_grad = k_softmax_grad, .cumsum = k_cumsum, .group_norm = k_group_norm, .group_norm_grad = k_group_norm_grad, \
 		.gather = k_gather, .scatter_add = k_scatter_add, .scatter = k_scatter, .window_copy = k_window_copy, \
 		.conv = k_conv##provider, .conv_turn = k_conv_turn, .conv_data = k_conv_data##provider, .conv_weight = k_conv_weight, \
 		.pool = k_pool, .average_back = k_average_back, .max_back = k_max_back, .resize = k_resize, .roi = k_roi, \

@@ -13,9 +13,9 @@ static const char head[] =
 
 static const struct { const char *family, *title; } sections[] = {
 	{ "unary", "Elementwise, one operand" }, { "activation", "Activations" }, { "binary", "Arithmetic" }, { "compare", "Comparison, logic, selection" },
-	{ "reduce", "Reductions and running sums" }, { "shape", "Shape and order" }, { "index", "Creation and indexing" }, { "scatter", "Writing to and reading from computed places" }, { "linalg", "Matrix products" },
+	{ "reduce", "Reductions and running sums" }, { "order", "Order statistics" }, { "shape", "Shape and order" }, { "index", "Creation and indexing" }, { "scatter", "Writing to and reading from computed places" }, { "linalg", "Matrix products" },
 	{ "window", "Convolution, pooling, sampling" },
-	{ "loss", "Softmax and losses" }, { "random", "Random numbers" }, { "cast", "Conversion" }, { "control", "Graphs" }, { "host_io", "Streams and remote buffers" },
+	{ "norm", "Normalisation" }, { "loss", "Softmax and losses" }, { "random", "Random numbers" }, { "cast", "Conversion" }, { "control", "Graphs" }, { "host_io", "Streams and remote buffers" },
 	{ "place", "Copies between places" }, { "update", "Updates of variables" },
 };
 

@@ -130,6 +130,15 @@ static inline Op *prog_op(Prog *p, const char *name, const char *operands, const
 	return op;
 }
 
+/* ops of a family whose tests are in a file of their own: window_test.c, scatter_test.c, norm_test.c */
+static inline int own_test(int id)
+{
+	static const char *const families[] = { "window", "scatter", "norm", "order" };
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+		if (!strcmp(op_table[id]->family, families[i])) return 1;
+	return 0;
+}
+
 /* a number in [lo, hi), the same on every machine */
 static inline double prog_random(unsigned *state, double lo, double hi)
 {
