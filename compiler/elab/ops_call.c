@@ -77,16 +77,22 @@ static void help_signature(Elab *e, const OpCall *c, Diag *d)
 	diag_help(e->ds, d, (Span){ 0, 0, 0 }, "it is `%s`", b.s);
 }
 
-static Value gathered(Elab *e, const Args *args, int *k)
+/* The operands of a list parameter: one list of them, or the positional arguments from here on. Where the op
+ * takes nothing after them every argument is one, numbers and lists too; else those that can only be operands. */
+static Value gathered(Elab *e, const Args *args, int *k, int last)
 {
 	Value v = args->pos.at[*k].v;
-	if (is_seq(v) || v.kind == V_TREE) {
+	int alone = *k + 1 == args->pos.n || args->pos.at[*k + 1].v.kind == V_STR;
+	if ((is_seq(v) && (alone || !last)) || v.kind == V_TREE) {
 		++*k;
 		return v;
 	}
 	v = v_tuple(e->mem);
-	while (*k < args->pos.n && (args->pos.at[*k].v.kind == V_TENSOR || args->pos.at[*k].v.kind == V_ARRAY))
-		list_push(e->mem, v.u.list, args->pos.at[(*k)++].v);
+	for (; *k < args->pos.n; ++*k) {
+		VKind kind = args->pos.at[*k].v.kind;
+		if (last ? kind == V_STR : kind != V_TENSOR && kind != V_ARRAY) break;
+		list_push(e->mem, v.u.list, args->pos.at[*k].v);
+	}
 	return v;
 }
 
@@ -95,7 +101,7 @@ static int bind_positional(Elab *e, OpCall *c, const Args *args)
 	int k = 0;
 	for (int at = 0, i; (i = op_param_at(c->def, at)) >= 0 && k < args->pos.n; at++) {
 		Value v = args->pos.at[k].v;
-		if (c->def->params[i].kind == P_TENSORS) c->val[i] = gathered(e, args, &k);
+		if (c->def->params[i].kind == P_TENSORS) c->val[i] = gathered(e, args, &k, op_param_at(c->def, at + 1) < 0);
 		else if (c->def->params[i].kind == P_OPT_TENSOR && v.kind == V_STR) break;
 		else { c->val[i] = v; k++; }
 	}
