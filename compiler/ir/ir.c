@@ -270,6 +270,8 @@ static Place result_place(const Tensor *t, int depth, int epoch)
 
 static Place use_place(const Use *u, int depth, int epoch)
 {
+	if (!strcmp(op_table[u->op->code]->name, "io_tile_copy"))    /* which says where it goes: the operand is not there */
+		return (Place){ u->op->ipu, u->op->tiles == TILES_IO ? TILES_COMPUTE : TILES_IO };
 	if (!u->op->callee[0]) return op_place(u->op);
 	Tensor *in = callee_input(u->op, u->index);
 	return in ? place_of(in, depth + 1, epoch) : op_place(u->op);
