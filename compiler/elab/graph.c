@@ -114,6 +114,9 @@ static Fn *body_of(Elab *e, Value fn, Span at)
 	if (fn.kind == V_CLASS) {
 		Diag *d = fail_diag(e, E0206, at, "a graph is made from an instance of a module");
 		diag_help(e->ds, d, (Span){ 0, 0, 0 }, "write `%s(...)` with its parameters", fn.u.cls->name);
+	} else if (fn.kind == V_OPFN || fn.kind == V_BUILTIN) {
+		Diag *d = fail_diag(e, E0206, at, "a graph is made from a function of the model or a module, not from %s", fn.kind == V_OPFN ? "an op" : "a built-in function");
+		diag_help(e->ds, d, (Span){ 0, 0, 0 }, "`fn(x) = f(x)` is a function that calls it");
 	} else fail(e, E0206, at, "a graph is made from a function or a module, not from %s", v_describe(e, fn));
 	return NULL;
 }
