@@ -189,5 +189,5 @@ OPDEF(scaled_add, .type = "ScaledAdd", .type_inplace = "ScaledAddLhsInplace", .f
 	.traits = PURE | ELTWISE, .inplace = MODIFIES, .infer = infer_scaled_add, .grad = grad_scaled_add,
 	.expr = "a * X + b * Y", .flops = 3, .sample = { -2, 2 },
 	.doc = "Sum of two tensors with factors, without broadcasting. The dtypes may differ; the result has that of X. "
-	       "Each factor is a number or a tensor of one element.",
+	       "Each factor is a number or a tensor of one element. An integer X with a factor or a Y that is no integer is computed in f64 and cut off towards 0.",
 	.formula = "y = a X + b Y, dX = a g, dY = b g");

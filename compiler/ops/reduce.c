@@ -181,7 +181,7 @@ static void grad_prod(Grad *gr, Op *op)
 OPDEF(sum, .type = "ReduceSum", A_REDUCTION, .infer = infer_number, .grad = grad_sum, .emit = emit_sum, .flops = 1, .sample = { -2, 2 },
 	.doc = "Sum of elements, in the tensor's own dtype." AXES_DOC, .formula = "y = sum x, dx = g");
 OPDEF(mean, .type = "ReduceMean", A_REDUCTION, .infer = infer_number, .grad = grad_mean, .emit = emit_mean, .flops = 1, .sample = { -2, 2 },
-	.doc = "Mean of elements; on integers it is rounded down." AXES_DOC, .formula = "y = sum x / n, dx = g / n");
+	.doc = "Mean of elements; on integers it is rounded down, and their sum taken in 64 bits." AXES_DOC, .formula = "y = sum x / n, dx = g / n");
 OPDEF(max, .type = "ReduceMax", A_REDUCTION, .infer = infer_number, .grad = grad_extreme, .emit = emit_max, .flops = 1, .sample = { -2, 2 },
 	.doc = "Largest element; NaN wins. Every element that equals it receives the whole gradient." AXES_DOC,
 	.formula = "y = max x, dx = g where x = y, else 0");

@@ -181,13 +181,10 @@ OPDEF(squeeze, .type = "Squeeze", .family = "shape", .params = PARAMS({ "t", P_T
 
 /* --- transpose ------------------------------------------------------------------------------------------- */
 
-static int bad_permutation(Infer *in, const char *fmt, int64_t x)
+static int bad_permutation(Infer *in, const char *why, int64_t x)
 {
 	Diag *d = infer_error(in, E0309, "invalid permutation for `transpose`");
-	Buf b = buf_new(in->b->ir->mem);
-	buf_printf(&b, "%s", fmt);
-	buf_printf(&b, " %" PRId64, x);
-	diag_label(in->b->ir->ds, d, "%s", b.s);
+	diag_label(in->b->ir->ds, d, "%s %" PRId64, why, x);
 	return 0;
 }
 
@@ -198,7 +195,7 @@ static int infer_transpose(Infer *in)
 	int64_t p[MAX_RANK];
 	unsigned seen = 0;
 	int r = x.shape.rank;
-	if (v->set && v->ints.n != r) return bad_permutation(in, "the rank of the tensor is", r);
+	if (v->set && v->ints.n != r) return bad_permutation(in, arena_printf(in->b->ir->mem, "it has length %d, the tensor has rank", v->ints.n), r);
 	in->out[0] = (Spec){ .dtype = x.dtype, .shape = { .rank = r } };
 	for (int i = 0; i < r; i++) {
 		int64_t k = v->set ? v->ints.at[i] : r - 1 - i;

@@ -238,13 +238,27 @@ OPDEF(clip, .type = "Clip", .family = "unary", .alias = "clamp", .traits = PURE 
 	       "No gradient passes where the result equals a bound. `min` above `max` is an error.",
 	.formula = "y = min(max(x, lo), hi), dx = g where y is neither bound, else 0");
 
+/* the attribute, cut off towards 0, as an integer of the tensor's dtype */
+static int fits(Infer *in, const char *name)
+{
+	DType t = infer_in(in, 0).dtype;
+	int sign = dtype_info[t].cls == 'i', bits = 8 * (int)dtype_size(t);
+	double x = op_attr(in->op, name)->f;
+	if (!dtype_is_int(t) || (trunc(x) >= (sign ? -ldexp(1, bits - 1) : 0) && trunc(x) < ldexp(1, bits - sign))) return 1;
+	Buf b = buf_new(in->b->ir->mem);
+	buf_float(&b, x);
+	Diag *d = infer_error(in, E0310, "`%s` of `increment_mod` does not fit the tensor", name);
+	diag_label(in->b->ir->ds, d, "%s is no %s", b.s, dtype_info[t].name);
+	return 0;
+}
+
 static int infer_increment_mod(Infer *in)
 {
 	DType t = infer_in(in, 0).dtype;
 	double m = op_attr(in->op, "modulus")->f;
-	if (!infer_need_number(in, 0)) return 0;
+	if (!infer_need_number(in, 0) || !fits(in, "increment") || !fits(in, "modulus")) return 0;
 	if (m != m || (dtype_is_int(t) ? m > -1 && m < 1 : m == 0)) {
-		infer_error(in, E0310, "`modulus` of `increment_mod` is zero");
+		infer_error(in, E0310, m != m ? "`modulus` of `increment_mod` is not a number" : "`modulus` of `increment_mod` is zero");
 		return 0;
 	}
 	return infer_same(in);
@@ -252,9 +266,9 @@ static int infer_increment_mod(Infer *in)
 
 OPDEF(increment_mod, .type = "IncrementMod", .type_inplace = "IncrementModInplace", .family = "unary",
 	.params = PARAMS({ "t", P_TENSOR }, { "increment", P_FLOAT }, { "modulus", P_FLOAT }),
-	.traits = PURE | ELTWISE | NO_GRAD, .inplace = MODIFIES, .infer = infer_increment_mod, .expr = "mod(t + increment, modulus)",
+	.traits = PURE | ELTWISE | NO_GRAD, .inplace = MODIFIES, .infer = infer_increment_mod, .expr = "mod(wrap(t + increment), modulus)",
 	.flops = 4, .sample = { 0, 4 },
-	.doc = "Adds `increment` and takes the remainder by `modulus`, both converted to the tensor's dtype. The remainder is that of C: "
+	.doc = "Adds `increment` and takes the remainder by `modulus`, both converted to the tensor's dtype (one that an integer dtype does not hold is an error). The remainder is that of C: "
 	       "it has the sign of the dividend. A modulus of 0 is an error.",
 	.formula = "y = fmod(x + increment, modulus)");
 
@@ -265,8 +279,8 @@ static const char *const float_formats[] = { "auto", "fixed", "scientific", "non
 static int one_char(Infer *in, const char *name)
 {
 	const char *s = op_attr(in->op, name)->s;
-	if (s && s[0] && !s[1]) return 1;
-	infer_error(in, E0310, "`%s` of `print_tensor` must be exactly one character", name);
+	if (s && s[0] > 0 && !s[1]) return 1;
+	infer_error(in, E0310, "`%s` of `print_tensor` must be exactly one ASCII character", name);
 	return 0;
 }
 
@@ -337,5 +351,5 @@ OPDEF(print_tensor, .type = "PrintTensor", .family = "unary", .traits = EFFECT,
 	       "Without a title it is `print_<name>`. With `print_gradient` the incoming gradient is printed as `<title>_gradient`. "
 	       "More than `summarise_threshold` elements (0: never) are abridged to `edge_items` at each end of an axis; lines wrap at "
 	       "`max_line_width` (0: never); `digits` are significant digits (0: unaligned). `float_format` is auto, fixed, scientific or none. "
-	       "Separator and brackets are one character each.",
+	       "Separator and brackets are one ASCII character each.",
 	.formula = "y = x, dx = g");

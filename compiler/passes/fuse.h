@@ -23,12 +23,14 @@
  * by name (`exp(x)`, `gelu_grad(g, x)`, `sel(c, a, b)`); and
  *   cast(e)        convert to the result's dtype by the rules of the `cast` op
  *   ts0, ts1 …     an item of the list operand `ts`
+ *   wrap(e)        the same for integers, which must wrap before they are used further; floats stay as they are
  *   fold(p, ts)    a list operand combined from the left: ((t0 p t1) p t2) …, p of two arguments
  *   set(name)      1 if the optional operand or attribute is given, else 0, known when binding
  *   fixed(name)    1 if a P_SCALAR is a number, 0 if it is a tensor, known when binding
  * A condition known when binding picks its branch there, so the other one may name what is not set.
  * All of an op's operands are brought to one class, the widest of theirs (i64 < u64 < f32 < f64);
- * P_SCALAR operands and attributes are first rounded to the dtype of operand 0.  A result of another class, as a
+ * P_SCALAR operands and attributes are first rounded to the dtype of operand 0, unless that is of integers and one
+ * of them, or another operand, is not: such an op computes in f64 (2 * 0.5 is 1, not 0).  A result of another class, as a
  * comparison of floats has, is converted at the end. */
 #ifndef COMPILER_PASSES_FUSE_H
 #define COMPILER_PASSES_FUSE_H

@@ -16,6 +16,7 @@ typedef struct Bind {
 	const int *node;             /* per operand */
 	int cls;                     /* class the op computes in */
 	DType dtype;                 /* of operand 0: scalars are rounded to it */
+	int real;                    /* integers with factors that are none: P_SCALARs stay as they are */
 	const char *s;
 	Buf *why;
 	int failed;
@@ -24,6 +25,7 @@ typedef struct Bind {
 } Bind;
 
 static int ternary(Bind *b);
+static int primary(Bind *b);
 
 static int fail(Bind *b, const char *what)
 {
@@ -189,21 +191,28 @@ static int name(Bind *b, char *out, size_t cap)
 	return 1;
 }
 
-static int given(const Bind *b, int param)
+static int given(const Op *op, int param)
 {
-	int i = op_operand(op_def(b->op), param);
+	int i = op_operand(op_def(op), param);
 
-	if (i >= 0 && i < b->op->in.n && b->op->in.at[i]) return 1;
-	return b->op->attr && b->op->attr[param].set;
+	if (i >= 0 && i < op->in.n && op->in.at[i]) return 1;
+	return op->attr && op->attr[param].set;
 }
 
 static int operand_node(Bind *b, int param, int i)
 {
 	int n = b->node[i];
 
-	if (op_def(b->op)->params[param].kind == P_SCALAR && b->op->in.at[i]->spec.dtype != b->dtype)
+	if (op_def(b->op)->params[param].kind == P_SCALAR && b->op->in.at[i]->spec.dtype != b->dtype && !b->real)
 		n = convert(b, n, b->dtype);
 	return to_class(b, n, b->cls);
+}
+
+/* a factor of integers may be beyond their dtype, since products wrap: -1 of u8 is 255 */
+static int factor(Bind *b, double x)
+{
+	if (b->cls == PXLRT_U64 && x < 0 && x >= -9223372036854775808.0) return constant(b->mem, b->p, b->cls, 0, (int64_t)x, b->op->at);
+	return literal(b, x);
 }
 
 static int bound(Bind *b, int param)
@@ -212,9 +221,12 @@ static int bound(Bind *b, int param)
 	int i = op_operand(op_def(b->op), param);
 
 	if (i >= 0 && i < b->op->in.n && b->op->in.at[i]) return operand_node(b, param, i);
-	if (!given(b, param)) return b->skip ? literal(b, 0) : fail(b, "a name that is not set");
+	if (!given(b->op, param)) return b->skip ? literal(b, 0) : fail(b, "a name that is not set");
 	switch (q->kind) {
-	case P_SCALAR: case P_FLOAT: return to_class(b, fuse_const(b->mem, b->p, b->dtype, b->op->attr[param].f, b->op->at), b->cls);
+	case P_SCALAR:
+		if (b->real || !is_float_class(b->cls)) return factor(b, b->op->attr[param].f);
+		/* fall through */
+	case P_FLOAT: return to_class(b, fuse_const(b->mem, b->p, b->dtype, b->op->attr[param].f, b->op->at), b->cls);
 	case P_INT: case P_BOOL: return literal(b, (double)b->op->attr[param].i);
 	default: return fail(b, "a parameter that is not a number");
 	}
@@ -227,9 +239,9 @@ static int is_set(Bind *b, int fixed)
 	int param, i;
 
 	if (!take(b, "(") || !name(b, id, sizeof id) || (param = op_param(def, id)) < 0 || !take(b, ")")) return fail(b, "expected a parameter");
-	if (!fixed) return literal(b, given(b, param));
+	if (!fixed) return literal(b, given(b->op, param));
 	i = op_operand(def, param);
-	return literal(b, !(i >= 0 && i < b->op->in.n && b->op->in.at[i]) && given(b, param));
+	return literal(b, !(i >= 0 && i < b->op->in.n && b->op->in.at[i]) && given(b->op, param));
 }
 
 /* "ts2": an item of a list operand, the last one; its index in op->in, or -1 */
@@ -284,6 +296,12 @@ static int convert_to_result(Bind *b)
 	return b->failed ? 0 : convert(b, n, b->op->out.at[0]->spec.dtype);
 }
 
+/* wrap(e): an integer is brought to the result's dtype before it is used further, a float is not rounded twice */
+static int wrapped(Bind *b)
+{
+	return is_float_class(b->cls) ? primary(b) : convert_to_result(b);
+}
+
 static int call(Bind *b, int f)
 {
 	int arg[3] = { 0 };
@@ -310,6 +328,7 @@ static int named(Bind *b)
 	if (!strcmp(id, "inf")) return literal(b, (double)INFINITY);
 	if (!strcmp(id, "nan")) return literal(b, (double)NAN);
 	if (!strcmp(id, "cast")) return convert_to_result(b);
+	if (!strcmp(id, "wrap")) return wrapped(b);
 	if (!strcmp(id, "set")) return is_set(b, 0);
 	if (!strcmp(id, "fixed")) return is_set(b, 1);
 	if (!strcmp(id, "fold")) return fold_list(b);
@@ -458,10 +477,27 @@ static int ternary(Bind *b)
 
 /* --- entry --------------------------------------------------------------------------------------------------- */
 
+/* Does an integer tensor meet factors, or another operand, that are no integers?  0.5 is not to become 0. */
+static int mixes_real(const Op *op)
+{
+	const Param *q = op_def(op)->params;
+	int any = 0, scalars = 0;
+
+	if (!op->in.n || !op->in.at[0] || !dtype_is_int(op->in.at[0]->spec.dtype)) return 0;
+	for (int i = 1; i < op->in.n; i++) any |= op->in.at[i] && dtype_is_float(op->in.at[i]->spec.dtype);
+	for (int i = 0; q[i].kind != P_END; i++) {
+		if (q[i].kind != P_SCALAR) continue;
+		scalars = 1;
+		any |= given(op, i) && (op->attr[i].f != floor(op->attr[i].f) || isinf(op->attr[i].f));
+	}
+	return any && scalars;
+}
+
 static int op_class(const Op *op)
 {
 	int cls = -1;
 
+	if (mixes_real(op)) return PXLRT_F64;
 	for (int i = 0; i < op->in.n; i++) {
 		int c = op->in.at[i] ? dtype_class(op->in.at[i]->spec.dtype) : -1;
 		if (c >= 0 && (cls < 0 || width(c) > width(cls))) cls = c;
@@ -493,6 +529,7 @@ int fuse_bind(Arena *a, Pattern *p, const Op *op, const int *node, Buf *why)
 	int n;
 
 	b.cls = op_class(op);
+	b.real = mixes_real(op);
 	b.dtype = op->in.n && op->in.at[0] ? op->in.at[0]->spec.dtype : op->out.at[0]->spec.dtype;
 	if (b.cls < 0 || !b.s) return fail(&b, "no class to compute in"), -1;
 	n = ternary(&b);

@@ -26,7 +26,8 @@ static const Case cases[] = {
 	{ "", "isfinite", "i32[2]", "", "E0304" }, { "", "logical_not", "f32[2]", "", "bool[2]" }, { "", "identity", "bool[2]", "", "bool[2]" },
 	{ "", "clip", "f32[2]", "min = -1, max = 1", "f32[2]" }, { "", "clip", "f32[2]", "min = 2, max = 1", "E0310" }, { "", "clip", "i32[2]", "min = 0, max = 1", "E0304" },
 	{ "", "increment_mod", "i32[2]", "increment = 1, modulus = 3", "i32[2]" }, { "", "increment_mod", "f32[2]", "increment = 1, modulus = 0", "E0310" },
-	{ "", "increment_mod", "i32[]", "increment = 1, modulus = 0.5", "E0310" }, { "", "detach", "i32[2]", "", "i32[2]" },
+	{ "", "increment_mod", "i32[]", "increment = 1, modulus = 0.5", "E0310" }, { "", "increment_mod", "u8[2]", "increment = 1, modulus = 256", "E0310" }, { "", "increment_mod", "u8[2]", "increment = -1, modulus = 4", "E0310" },
+	{ "", "increment_mod", "i8[2]", "increment = -128, modulus = 127.9", "i8[2]" }, { "", "detach", "i32[2]", "", "i32[2]" },
 	{ "", "print_tensor", "f32[2]", "", "f32[2]" }, { "", "print_tensor", "f32[2]", "separator = ab", "E0310" }, { "", "print_tensor", "f32[2]", "float_format = hex", "E0310" },
 	{ "", "print_tensor", "f32[2]", "digits = -1", "E0310" }, { "", "print_tensor", "f32[2]", "edge_items = -1", "E0310" },
 	/* binary */
