@@ -198,6 +198,15 @@ static int int_element(Elab *e, AstOp op, int64_t x, int64_t y, Span at, int64_t
 	return !is_error(v);
 }
 
+/* an element as an int of the language, which has a sign */
+static int to_int(Elab *e, DType t, const void *p, size_t i, Span at, int64_t *out)
+{
+	*out = rt_get_int(t, p, i);
+	if (t != DT_U64 || *out >= 0) return 1;
+	fail(e, E0108, at, "%llu does not fit in an int", (unsigned long long)*out);
+	return 0;
+}
+
 static HostArray *operand(Elab *e, Value v, Value other, Span at)
 {
 	if (v.kind == V_ARRAY) return v.u.array;
@@ -222,11 +231,17 @@ Value array_binary(Elab *e, AstOp op, Value a, Value b, Span at)
 	const void *px = r ? array_bytes(e, x, at) : NULL, *py = px ? array_bytes(e, y, at) : NULL;
 	if (!py) return v_error();
 	void *pr = host_bytes(e->mem, r, e->o.seed);
-	for (int64_t i = 0, n = shape_nelems(s), k; i < n; i++) {
+	int same_bits = x->dtype == y->dtype && (op == AO_EQ || op == AO_NE);
+	for (int64_t i = 0, n = shape_nelems(s), k, p, q; i < n; i++) {
 		size_t ix = (size_t)place(x->shape, s, i), iy = (size_t)place(y->shape, s, i);
-		if (!ints) rt_set(r->dtype, pr, (size_t)i, float_op(op, rt_get(x->dtype, px, ix), rt_get(y->dtype, py, iy)));
-		else if (int_element(e, op, rt_get_int(x->dtype, px, ix), rt_get_int(y->dtype, py, iy), at, &k)) set_int(r->dtype, pr, i, k);
-		else return v_error();
+		if (!ints) {
+			rt_set(r->dtype, pr, (size_t)i, float_op(op, rt_get(x->dtype, px, ix), rt_get(y->dtype, py, iy)));
+			continue;
+		}
+		if (same_bits) p = rt_get_int(x->dtype, px, ix), q = rt_get_int(y->dtype, py, iy);
+		else if (!to_int(e, x->dtype, px, ix, at, &p) || !to_int(e, y->dtype, py, iy, at, &q)) return v_error();
+		if (!int_element(e, op, p, q, at, &k)) return v_error();
+		set_int(r->dtype, pr, i, k);
 	}
 	return v_of(V_ARRAY, r);
 }
@@ -288,7 +303,9 @@ Value array_index(Elab *e, HostArray *a, Value *subs, int n, Span at)
 	}
 	if (s.rank) return v_of(V_ARRAY, r);
 	if (a->dtype == DT_BOOL) return v_bool(to[0] != 0);
-	return dtype_is_float(a->dtype) ? v_float(rt_get(a->dtype, to, 0)) : v_int(rt_get_int(a->dtype, to, 0));
+	if (dtype_is_float(a->dtype)) return v_float(rt_get(a->dtype, to, 0));
+	int64_t x;
+	return to_int(e, a->dtype, to, 0, at, &x) ? v_int(x) : v_error();
 }
 
 /* --- printing: nested brackets; long arrays show their ends -------------------------------------------------------------- */
@@ -301,7 +318,8 @@ static void show_element(const HostArray *a, const void *p, int64_t i, Buf *out)
 		if (a->dtype == DT_F64) buf_float(out, x);
 		else buf_printf(out, "%.7g", x);
 		if (!strpbrk(out->s + was, ".en")) buf_puts(out, ".0");
-	} else buf_printf(out, "%lld", (long long)rt_get_int(a->dtype, p, (size_t)i));
+	} else if (a->dtype == DT_U64) buf_printf(out, "%llu", (unsigned long long)rt_get_int(a->dtype, p, (size_t)i));
+	else buf_printf(out, "%lld", (long long)rt_get_int(a->dtype, p, (size_t)i));
 }
 
 static void show_axis(const HostArray *a, const void *p, int axis, int64_t at, Buf *out)

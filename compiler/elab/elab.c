@@ -22,7 +22,7 @@ static void add_value(Elab *e, const char *name, Value v)
 static void add_names(Elab *e)
 {
 	static const Builtin *const tables[] = {
-		core_builtins, host_builtins, float8_builtins, array_builtins, tree_builtins, cache_builtins, graph_builtins, call_builtins, module_builtins,
+		core_builtins, host_builtins, float8_builtins, seed_builtins, array_builtins, tree_builtins, cache_builtins, graph_builtins, call_builtins, module_builtins,
 		stream_builtins, context_builtins, grad_builtins, task_builtins, ir_builtins, variable_builtins, remote_builtins, host_op_builtins,
 	};
 	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) add_builtins(e, tables[i]);

@@ -116,7 +116,7 @@ const Builtin *methods_of(VKind kind);
 extern const Builtin str_methods[], list_methods[], dict_methods[], array_methods[], dtype_methods[], spec_methods[],
 	tensor_methods[], graph_methods[], stream_methods[], tree_methods[], factory_methods[], named_methods[],
 	bound_methods[], call_methods[], grad_methods[], expected_methods[], cache_methods[], instance_methods[], op_methods[], ir_methods[], grouping_methods[], buffer_methods[];
-extern const Builtin core_builtins[], cache_builtins[], tree_builtins[], host_builtins[], float8_builtins[], array_builtins[], graph_builtins[], call_builtins[], module_builtins[], stream_builtins[],
+extern const Builtin core_builtins[], cache_builtins[], tree_builtins[], host_builtins[], float8_builtins[], seed_builtins[], array_builtins[], graph_builtins[], call_builtins[], module_builtins[], stream_builtins[],
 	context_builtins[], grad_builtins[], task_builtins[], ir_builtins[], variable_builtins[], remote_builtins[], host_op_builtins[];
 
 /* --- call.c ------------------------------------------------------------------------------------------------------------- */

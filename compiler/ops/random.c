@@ -6,6 +6,7 @@
 #include "compiler/ops/grad.h"
 
 #include <inttypes.h>
+#include <limits.h>
 
 /* --- distributions -------------------------------------------------------------------------------------------- */
 
@@ -158,7 +159,12 @@ static int infer_split_seed(Infer *in)
 {
 	int64_t n = op_attr(in->op, "n")->i;
 	if (!infer_seed(in, 0)) return 0;
-	if (n < 1 || n > 1 << 20) return infer_error(in, E0310, "`n` of `split_random_seed` is a number from 1 up"), 0;
+	if (n < 1) {
+		Diag *d = infer_error(in, E0310, "`n` of `split_random_seed` must be at least 1");
+		diag_label(in->b->ir->ds, d, "got %" PRId64, n);
+		return 0;
+	}
+	if (n > INT_MAX) return infer_error(in, E0319, "`split_random_seed` gives more seeds than any memory holds: %" PRId64, n), 0;
 	in->nout = (int)n;
 	in->many = NEWN(in->b->ir->mem, Spec, n);
 	for (int i = 0; i < in->nout; i++) in->many[i] = seed_spec;
@@ -193,5 +199,6 @@ static void emit_create_seed(Emit *e, const Op *op)
 
 OPDEF(create_random_seed, .type = "ModifyRandomSeed", .family = "random", .params = PARAMS({ "seed", P_TENSOR }, { "modifier", P_TENSOR }),
 	.traits = PURE | RANDOM | NO_GRAD, .infer = infer_create_seed, .emit = emit_create_seed,
-	.doc = "A seed made from a seed and a number: the first word is kept, the second is a random word drawn with the number added to it.",
-	.formula = "y = [L, random word of (L, R + modifier)]");
+	.doc = "A seed made from a seed and a number, which is a u32 scalar. As 64-bit words: mix(seed + (modifier + 1) 0x9e3779b97f4a7c15), where mix is SplitMix64's, a "
+	       "bijection. So the seeds made from one differ from each other and from it.",
+	.formula = "y = mix(seed + (modifier + 1) 0x9e3779b97f4a7c15), mod 2^64");

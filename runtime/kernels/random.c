@@ -7,7 +7,7 @@
 #include "runtime/kernels/half.h"
 #include "runtime/kernels/kernels.h"
 
-enum { TAG_UNIFORM = 1, TAG_NORMAL, TAG_DROPOUT, TAG_SPLIT };
+enum { TAG_UNIFORM = 1, TAG_NORMAL, TAG_DROPOUT };
 
 typedef struct Draw {
 	const struct pxlrt *rt;
@@ -108,11 +108,20 @@ int k_dropout_mask(struct pxlrt_lane *ln, int dtype, const unsigned *seed, doubl
 	return draw_run(ln, dtype, TAG_DROPOUT, seed, p, 1 / (1 - p), 0, y, n);
 }
 
-/* (L, R), i → (L, a word drawn with the seed (L, R + i)) */
+/* Seeds are 64-bit words s; the i-th made of one is a bijection of s + (i + 1) G, so that different i give different seeds, and
+ * so do different parents.  Should one be its parent, i = -1, which nobody asks for, gives another. */
+static uint64_t split_word(uint64_t s, uint64_t i)
+{
+	uint64_t z = s + (i + 1) * 0x9e3779b97f4a7c15u;
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
 void k_split_seed(const unsigned *seed, unsigned i, unsigned *out)
 {
-	uint32_t key[2] = { seed[0], seed[1] + i }, w[4 * DRAW];
-	((const KernelTable *)(const void *)rt_table(1))->isa.philox(w, key, 0, TAG_SPLIT, 1);
-	out[0] = seed[0];
-	out[1] = w[0];
+	uint64_t s = (uint64_t)seed[0] << 32 | seed[1], z = split_word(s, i);
+	if (z == s) z = split_word(s, UINT64_MAX);
+	out[0] = (unsigned)(z >> 32);
+	out[1] = (unsigned)z;
 }

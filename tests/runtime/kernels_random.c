@@ -78,11 +78,32 @@ static void fixed_bits(void)
 	CHECK("", w[0] == 0x6627e8d5u && w[DRAW] == 0xe169c58du && w[2 * DRAW] == 0xbc57ac4cu && w[3 * DRAW] == 0x9b00dbd8u);
 	unsigned a[2], b[2], c[2];
 	rt->split_seed(seed, 0, a), rt->split_seed(seed, 1, b), rt->split_seed(seed, 0, c);
-	CHECK("", a[0] == seed[0] && a[1] == c[1] && a[1] != b[1] && a[1] != seed[1]);
+	CHECK("R437", a[0] == 1423440686u && a[1] == 1101425091u && b[0] == 910071560u && b[1] == 3139301819u && !memcmp(a, c, sizeof a));
+	rt->split_seed(seed, 4294967295u, c);
+	CHECK("R437", c[0] == 161768307u && c[1] == 152652752u);
 	float x[4], y[4];
 	rt->random_normal(&lanes[0].lane.pub, DT_F32, a, 0, 1, x, 4);
 	rt->random_normal(&lanes[0].lane.pub, DT_F32, b, 0, 1, y, 4);
 	CHECK("", x[0] != y[0] && x[1] != y[1]);
+}
+
+/* different numbers give different seeds, none of them the parent, even where words of 32 bits would collide */
+static void split_apart(void)
+{
+	enum { SEEDS = 1 << 18, SLOTS = 1 << 20 };
+	uint64_t *set = rt_alloc(NULL, SLOTS * 8), parent = (uint64_t)seed[0] << 32 | seed[1];
+	int apart = 1;
+	memset(set, 0, SLOTS * 8);
+	for (unsigned i = 0; i < SEEDS; i++) {
+		unsigned s[2];
+		lanes[0].lane.rt->split_seed(seed, i, s);
+		uint64_t w = (uint64_t)s[0] << 32 | s[1], at = w % SLOTS;
+		while (set[at] && set[at] != w) at = (at + 1) % SLOTS;
+		apart &= !set[at] && w != parent;
+		set[at] = w;
+	}
+	CHECK("R437", apart);
+	rt_free(NULL, set);
 }
 
 int main(void)
@@ -93,6 +114,7 @@ int main(void)
 	for (int k = 0; k < NLANE; k++) lane_open(&lanes[k], 1 + k, rts[k % nrt]);
 	for (int f = 0; f < 4; f++) distributions(floats[f]);
 	fixed_bits();
+	split_apart();
 	for (int k = 0; k < NLANE; k++) lane_close(&lanes[k]);
 	return check_done();
 }
