@@ -14,7 +14,8 @@ static int list_names(OpName names[MAX_NAMES])
 	return n < MAX_NAMES ? n : MAX_NAMES;
 }
 
-static int has_grad(const OpDef *d) { return d->grad || d->traits & CALLS; }
+/* no graph with a modifying op can be differentiated */
+static int has_grad(const OpName *o) { return (o->def->grad || o->def->traits & CALLS) && !(o->inplace && o->def->inplace == MODIFIES); }
 static int is_inplace(const OpName *o) { return o->inplace || (o->def->traits & ONLY_INPLACE); }
 
 static void op_line(const OpName *o, Buf *b)
@@ -23,7 +24,7 @@ static void op_line(const OpName *o, Buf *b)
 	op_signature(o->def, o->inplace, b);
 	int width = (int)(b->n - start);
 	buf_pad(b, ' ', width < 70 ? 70 - width : 1);
-	buf_printf(b, " %-9s %s%s\n", o->def->family, has_grad(o->def) ? "gradient" : "-       ", is_inplace(o) ? "  in place" : "");
+	buf_printf(b, " %-9s %s%s\n", o->def->family, has_grad(o) ? "gradient" : "-       ", is_inplace(o) ? "  in place" : "");
 }
 
 static void op_json(const OpName *o, Buf *b)
@@ -32,7 +33,7 @@ static void op_json(const OpName *o, Buf *b)
 	buf_json(b, o->name, strlen(o->name));
 	buf_puts(b, ", \"family\": ");
 	buf_json(b, o->def->family, strlen(o->def->family));
-	buf_printf(b, ", \"inplace\": %s, \"grad\": %s, \"signature\": ", is_inplace(o) ? "true" : "false", has_grad(o->def) ? "true" : "false");
+	buf_printf(b, ", \"inplace\": %s, \"grad\": %s, \"signature\": ", is_inplace(o) ? "true" : "false", has_grad(o) ? "true" : "false");
 	Buf sig = buf_new(b->mem);
 	op_signature(o->def, o->inplace, &sig);
 	buf_json(b, sig.s, sig.n);
@@ -112,8 +113,10 @@ static pxl_status manual(pxl_ctx *cx, const char *name, Buf *b)
 
 static pxl_status explain(pxl_ctx *cx, const char *name, Buf *b)
 {
-	int i = name ? diag_find(name) : -1;
+	char code[16] = "";
 	const char *known[DIAG_COUNT];
+	for (size_t k = 0; name && name[k] && k + 1 < sizeof code; k++) code[k] = name[k] >= 'a' && name[k] <= 'z' ? (char)(name[k] - 'a' + 'A') : name[k];
+	int i = name && strlen(name) < sizeof code ? diag_find(code) : -1;
 	if (i < 0) {
 		for (int k = 0; k < DIAG_COUNT; k++) known[k] = diag_table[k].code;
 		const char *near = name ? nearest(name, known, DIAG_COUNT) : NULL;

@@ -206,7 +206,7 @@ static const char *grad_text(const OpDef *d)
 static const char *inplace_text(const OpDef *d)
 {
 	if (d->inplace == VIEWS && d->params[0].kind == P_TENSORS) return "shares the storage of its operands and writes nothing";
-	return d->inplace == VIEWS ? "shares the storage of its first operand and writes nothing" : "writes and is an alias of its first operand";
+	return d->inplace == VIEWS ? "shares the storage of its first operand and writes nothing" : "writes and is an alias of its first operand; a graph with it has no gradient";
 }
 
 void op_page(const OpDef *d, Buf *out)

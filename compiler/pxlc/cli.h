@@ -19,6 +19,10 @@ typedef struct Cli {
 	int64_t dot_first, dot_count, epochs, limit, steps, threads, replicas, level, max_errors, max_memory;
 	uint64_t seed;
 	int json, quiet, verbose, resume, help, allow_native, portable, passes, check, map_read;
+	int json_ahead;                            /* while parsing: --json is there, perhaps further on */
+	enum { JSON_ALONE, JSON_MEMBERS, JSON_LIST } json_errors;   /* a failure is all the output; members of the object being written; one of several */
+	int json_listed;                           /* JSON_LIST: how often something was added */
+	char json_error[1024];                     /* and the first message */
 	pxl_set sets[MAX_LIST];                    /* --set, split at = */
 	pxl_map maps[MAX_LIST];                    /* --map, the same */
 } Cli;
@@ -31,6 +35,7 @@ typedef struct Command {
 extern const Command commands[];                       /* ends with name NULL */
 
 /* --- options.c: 0, or EXIT_USAGE after a message */
+int  asks_json(int argc, char **argv);                 /* before anything is known to be right */
 int  cli_parse(Cli *c, const Command *cmd, int argc, char **argv);
 void cli_help(const Command *cmd, FILE *f);
 
@@ -48,7 +53,9 @@ pxl_session_options host_session_options(const Cli *c);
 int  exit_code(pxl_status st);
 int  say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));     /* "pxlc: …" on standard error */
 int  usage(const Cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));   /* says, returns EXIT_USAGE */
-int  failed(const Cli *c, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));   /* says, under --json too; returns code */
+int  failed(Cli *c, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));   /* says, under --json too; returns code */
+void json_list_begin(Cli *c);                          /* under --json: failures and warnings from here on become one object ... */
+int  json_list_end(Cli *c);                            /* ... which ends here; flushes standard output */
 int  finish_output(void);                              /* flushes standard output; EXIT_IO if that fails */
 
 /* --- values.c */

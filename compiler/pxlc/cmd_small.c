@@ -40,6 +40,7 @@ int cmd_check(Cli *c)
 {
 	if (c->files.n == 0) return usage(c, "needs models: pxlc check FILE…");
 	int worst = 0;
+	json_list_begin(c);
 	for (int i = 0; i < c->files.n; i++) {
 		Host h;
 		int code = host_context(&h, c);
@@ -48,8 +49,8 @@ int cmd_check(Cli *c)
 		if (code > worst) worst = code;
 		host_close(&h);
 	}
-	if (c->json && !worst) printf("{\"diagnostics\": []}\n");
-	return worst ? worst : finish_output();
+	int code = json_list_end(c);
+	return worst ? worst : code;
 }
 
 /* --- emit --------------------------------------------------------------------------------------------------- */
@@ -150,7 +151,7 @@ int cmd_build(Cli *c)
 }
 
 /* --- fmt ---------------------------------------------------------------------------------------------------------- */
-static char *slurp(const char *file, size_t *len)
+static char *slurp(Cli *c, const char *file, size_t *len)
 {
 	FILE *f = strcmp(file, "-") ? fopen(file, "rb") : stdin;
 	size_t cap = 1 << 16, got;
@@ -164,7 +165,7 @@ static char *slurp(const char *file, size_t *len)
 		text = more;
 	}
 	if (!text || ferror(f)) {
-		say("cannot read `%s`: %s", file, strerror(errno));
+		failed(c, EXIT_IO, "cannot read `%s`: %s", file, strerror(errno));
 		free(text);
 		text = NULL;
 	}
@@ -173,17 +174,32 @@ static char *slurp(const char *file, size_t *len)
 }
 
 /* beside the file first, then in its place, so that nothing is lost when the disk is full */
-static int replace_file(const char *file, const char *text)
+static int replace_file(Cli *c, const char *file, const char *text)
 {
 	char tmp[4096];
-	if (snprintf(tmp, sizeof tmp, "%s.tmp", file) >= (int)sizeof tmp) return say("the name `%s` is too long", file), EXIT_IO;
+	if (snprintf(tmp, sizeof tmp, "%s.tmp", file) >= (int)sizeof tmp) return failed(c, EXIT_IO, "the name `%s` is too long", file);
 	FILE *f = fopen(tmp, "wb");
 	int ok = f && fputs(text, f) >= 0;
 	if (f) ok = fclose(f) == 0 && ok;
 	if (ok && rename(tmp, file) == 0) return 0;
-	say("cannot write `%s`: %s", file, strerror(errno));
+	int why = errno;
 	remove(tmp);
-	return EXIT_IO;
+	return failed(c, EXIT_IO, "cannot write `%s`: %s", file, strerror(why));
+}
+
+/* under --json the members of the file's object; else the text, if it is a filter */
+static void tell_formatted(const Cli *c, const char *file, const char *text, int same)
+{
+	int filter = !strcmp(file, "-") && !c->check;
+	if (!c->json) {
+		if (filter) fputs(text, stdout);
+		else if (c->check && !same) say("`%s` is laid out differently", file);
+		return;
+	}
+	printf(", \"changed\": %s", same ? "false" : "true");
+	if (!filter) return;
+	printf(", \"text\": ");
+	json_string(stdout, text);
 }
 
 static int format_file(Cli *c, const char *file)
@@ -191,20 +207,16 @@ static int format_file(Cli *c, const char *file)
 	Host h;
 	size_t len;
 	const char *text;
-	char *old = slurp(file, &len);
+	char *old = slurp(c, file, &len);
 	if (!old) return EXIT_IO;
 	int code = host_context(&h, c);
 	pxl_status st = code ? PXL_ENOMEM : pxl_format(h.cx, strcmp(file, "-") ? file : "<stdin>", old, len, &text);
 	if (!code && st != PXL_OK) code = host_fail(&h, st);
 	int same = !code && strlen(text) == len && !memcmp(text, old, len);
-	if (!code && c->check) {
-		code = same ? 0 : EXIT_MODEL;
-		if (!same) say("`%s` is laid out differently", file);
-	} else if (!code && !strcmp(file, "-")) {
-		fputs(text, stdout);
-	} else if (!code && !same) {
-		code = replace_file(file, text);
-	}
+	int replaces = !c->check && strcmp(file, "-") && !same;
+	if (!code && replaces) code = replace_file(c, file, text);
+	if (!code) tell_formatted(c, file, text, same);
+	if (!code && c->check && !same) code = EXIT_MODEL;
 	free(old);
 	host_close(&h);
 	return code;
@@ -214,9 +226,16 @@ int cmd_fmt(Cli *c)
 {
 	int worst = 0;
 	if (c->files.n == 0) return usage(c, "needs models: pxlc fmt FILE…");
+	c->json_errors = JSON_MEMBERS;
+	if (c->json) printf("{\"files\": [");
 	for (int i = 0; i < c->files.n; i++) {
+		if (c->json) printf("%s{\"file\": ", i ? ", " : "");
+		if (c->json) json_string(stdout, c->files.at[i]);
 		int code = format_file(c, c->files.at[i]);
 		if (code > worst) worst = code;
+		if (c->json) printf("}");
 	}
-	return worst ? worst : finish_output();
+	if (c->json) printf("]}\n");
+	int code = finish_output();
+	return worst ? worst : code;
 }

@@ -17,12 +17,57 @@ int say(const char *fmt, ...)
 	return 0;
 }
 
-static void json_error(const Cli *c, const char *message)
+/* --- failures under --json ----------------------------------------------------------------------------------- */
+static void json_diags(pxl_ctx *cx)
 {
-	if (!c->json) return;
-	printf("{\"error\": ");
+	for (size_t i = 0; i < pxl_diag_count(cx); i++) printf("%s%s", i ? ", " : "", pxl_diag_text(cx, i, PXL_DIAG_JSON));
+}
+
+/* what cx reports, or the bare message where that is nothing, as items of the list that is open */
+static void json_list(Cli *c, const char *message, pxl_ctx *cx)
+{
+	if (!c->json || (!message && !pxl_diag_count(cx))) return;
+	if (c->json_listed++) printf(", ");
+	if (message && !c->json_error[0]) snprintf(c->json_error, sizeof c->json_error, "%s", message);
+	if (cx && pxl_diag_count(cx)) {
+		json_diags(cx);
+		return;
+	}
+	printf("{\"level\": \"error\", \"message\": ");
 	json_string(stdout, message);
+	printf("}");
+}
+
+static void json_failure(const Cli *c, const char *message, pxl_ctx *cx)
+{
+	int alone = c->json_errors == JSON_ALONE;
+	if (!c->json && !c->json_ahead) return;
+	printf(alone ? "{\"error\": " : ", \"error\": ");
+	json_string(stdout, message);
+	if (cx) {
+		printf(", \"diagnostics\": [");
+		json_diags(cx);
+		printf("]");
+	}
+	if (alone) printf("}\n");
+}
+
+void json_list_begin(Cli *c)
+{
+	c->json_errors = JSON_LIST;
+	if (c->json) printf("{\"diagnostics\": [");
+}
+
+int json_list_end(Cli *c)
+{
+	if (!c->json) return finish_output();
+	printf("]");
+	if (c->json_error[0]) {
+		printf(", \"error\": ");
+		json_string(stdout, c->json_error);
+	}
 	printf("}\n");
+	return finish_output();
 }
 
 int usage(const Cli *c, const char *fmt, ...)
@@ -33,11 +78,11 @@ int usage(const Cli *c, const char *fmt, ...)
 	vsnprintf(message, sizeof message, fmt, ap);
 	va_end(ap);
 	fprintf(stderr, "pxlc%s%s: %s\n", c->command ? " " : "", c->command ? c->command : "", message);
-	json_error(c, message);
+	json_failure(c, message, NULL);
 	return EXIT_USAGE;
 }
 
-int failed(const Cli *c, int code, const char *fmt, ...)
+int failed(Cli *c, int code, const char *fmt, ...)
 {
 	char message[1024];
 	va_list ap;
@@ -45,7 +90,8 @@ int failed(const Cli *c, int code, const char *fmt, ...)
 	vsnprintf(message, sizeof message, fmt, ap);
 	va_end(ap);
 	say("%s", message);
-	json_error(c, message);
+	if (c->json_errors == JSON_LIST) json_list(c, message, NULL);
+	else json_failure(c, message, NULL);
 	return code;
 }
 
@@ -80,15 +126,6 @@ static int diag_style(const Cli *c)
 	return color ? how | PXL_DIAG_COLOR : how;
 }
 
-static void json_diags(Host *h, const char *message)
-{
-	printf("{\"error\": ");
-	json_string(stdout, message);
-	printf(", \"diagnostics\": [");
-	for (size_t i = 0; i < pxl_diag_count(h->cx); i++) printf("%s%s", i ? ", " : "", pxl_diag_text(h->cx, i, PXL_DIAG_JSON));
-	printf("]}\n");
-}
-
 static void text_diags(Host *h)
 {
 	pxl_diag d;
@@ -106,7 +143,8 @@ int host_fail(Host *h, pxl_status st)
 {
 	char message[1024];
 	snprintf(message, sizeof message, "%s", pxl_errmsg(h->cx));
-	if (h->c->json) json_diags(h, message);
+	if (h->c->json_errors == JSON_LIST) json_list(h->c, message, h->cx);
+	else json_failure(h->c, message, h->cx);
 	if (pxl_diag_count(h->cx)) text_diags(h);
 	if (st != PXL_EMODEL || !pxl_diag_count(h->cx)) say("%s", message);
 	return exit_code(st);
@@ -119,6 +157,7 @@ int host_fail_session(Host *h, pxl_status st)
 
 static void show_warnings(Host *h)
 {
+	if (h->c->json_errors == JSON_LIST) json_list(h->c, NULL, h->cx);
 	if (!h->c->quiet && pxl_diag_count(h->cx)) text_diags(h);
 }
 
@@ -153,10 +192,7 @@ int host_context(Host *h, Cli *c)
 	o.max_memory = (size_t)c->max_memory << 20;
 	o.allow_native = c->allow_native;
 	o.verify = getenv("PXL_VERIFY") != NULL;
-	if (pxl_ctx_new(&o, &h->cx) != PXL_OK) {
-		say("out of memory");
-		return EXIT_FIT;
-	}
+	if (pxl_ctx_new(&o, &h->cx) != PXL_OK) return failed(c, EXIT_FIT, "out of memory");
 	for (int i = 0; i < c->native.n; i++) {
 		pxl_status st = pxl_native_file(h->cx, c->native.at[i]);
 		if (st != PXL_OK) return host_fail(h, st);

@@ -47,15 +47,16 @@ static const Command *find(const char *name)
 	return NULL;
 }
 
-static int no_command(const char *word)
+static int no_command(const char *word, int json)
 {
+	static Cli cli;                              /* large, and all zero: no command */
+	cli.json = json;
 	const char *known[32];
 	int n = 0;
 	for (const Command *c = commands; c->name; c++) known[n++] = c->name;
 	const char *near = pxl_nearest(word, known, n);
-	if (near) fprintf(stderr, "pxlc: there is no command `%s`; did you mean `%s`?\n", word, near);
-	else fprintf(stderr, "pxlc: there is no command `%s`; `pxlc --help` lists them\n", word);
-	return EXIT_USAGE;
+	if (near) return usage(&cli, "there is no command `%s`; did you mean `%s`?", word, near);
+	return usage(&cli, "there is no command `%s`; `pxlc --help` lists them", word);
 }
 
 int main(int argc, char **argv)
@@ -67,7 +68,7 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		const Command *c = argc > 2 ? find(argv[2]) : NULL;
-		if (argc > 2 && !c) return no_command(argv[2]);
+		if (argc > 2 && !c) return no_command(argv[2], 0);
 		if (c) cli_help(c, stdout);
 		else overview(stdout);
 		return finish_output();
@@ -77,7 +78,7 @@ int main(int argc, char **argv)
 		return finish_output();
 	}
 	const Command *c = find(argv[1]);
-	if (!c) return no_command(argv[1]);
+	if (!c) return no_command(argv[1], asks_json(argc - 1, argv + 1));
 	int bad = cli_parse(&cli, c, argc - 2, argv + 2);
 	if (cli.help) {
 		cli_help(c, stdout);

@@ -132,11 +132,13 @@ static int parse_option(Cli *c, const Command *cmd, int argc, char **argv, int *
 
 static int one_of(const Cli *c, const char *name, const char *value, const char *const *words)
 {
-	for (int i = 0; words[i]; i++)
+	char list[128] = "";
+	for (int i = 0; words[i]; i++) {
 		if (!value || !strcmp(value, words[i])) return 0;
-	usage(c, "`%s` cannot be `%s`; it is one of:", name, value);
-	for (int i = 0; words[i]; i++) fprintf(stderr, "  %s\n", words[i]);
-	return EXIT_USAGE;
+		size_t n = strlen(list);
+		snprintf(list + n, sizeof list - n, "%s%s", !i ? "" : words[i + 1] ? ", " : " or ", words[i]);
+	}
+	return usage(c, "`%s` cannot be `%s`: it is %s", name, value, list);
 }
 
 static int check_words(const Cli *c)
@@ -169,10 +171,18 @@ static int split_maps(Cli *c)
 	return 0;
 }
 
+int asks_json(int argc, char **argv)
+{
+	for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
+		if (!strcmp(argv[i], "--json")) return 1;
+	return 0;
+}
+
 int cli_parse(Cli *c, const Command *cmd, int argc, char **argv)
 {
 	c->command = cmd->name;
 	c->level = 2;
+	c->json_ahead = asks_json(argc, argv);
 	int only_files = 0;
 	for (int i = 0; i < argc; i++) {
 		const char *a = argv[i];
@@ -186,6 +196,7 @@ int cli_parse(Cli *c, const Command *cmd, int argc, char **argv)
 			c->files.at[c->files.n++] = a;
 		}
 	}
+	c->json_ahead = 0;
 	return check_words(c) || split_sets(c) || split_maps(c) ? EXIT_USAGE : 0;
 }
 

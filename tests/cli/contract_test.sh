@@ -108,6 +108,9 @@ expect 0 "$PXLC" ops
 has 'matmul('
 expect 0 "$PXLC" ops --json
 has '"name": "gelu_"'
+check "no gradient passes a modifying op" grep -q '"name": "exp_".*"inplace": true, "grad": false' "$T/out"
+check "one passes its plain form" grep -q '"name": "exp".*"inplace": false, "grad": true' "$T/out"
+check "and a view" grep -q '"name": "reshape_".*"inplace": true, "grad": true' "$T/out"
 expect 0 "$PXLC" ops matmul
 expect 2 "$PXLC" ops matmull
 has 'did you mean `matmul`' err
@@ -130,6 +133,33 @@ json 2 run "$T/two.pxl" --program double
 json 2 run "$T/two.pxl" --program double --in q="$T/dir/z.npy"
 json 2 explain E9999
 json 1 run "$T/bad.pxl"
+json 2 run --no-such "$T/two.pxl"
+json 2 run "$T/two.pxl" --jit gcc
+has '`--jit` cannot be `gcc`: it is tcc, cc or auto'
+json 2 run "$T/two.pxl" --threads
+json 2 frob
+json 0 check "$T/two.pxl" "$T/two.pxl"
+has '{"diagnostics": []}'
+json 4 check "$T/bad.pxl" "$T/bad.pxl" "$T/missing.pxl"
+check "every file's mistakes" test "$(grep -o '"level":' "$T/out" | wc -l)" = 3
+has '"error": "the model has an error"'
+cp examples/mnist.pxl "$T/tidy.pxl"
+printf 'x = [1,2]\n' > "$T/wild.pxl"
+printf 'x = (\n' > "$T/torn.pxl"
+json 1 fmt --check "$T/tidy.pxl" "$T/wild.pxl"
+has '"changed": false}'
+has '"changed": true}'
+json 4 fmt "$T/wild.pxl" "$T/torn.pxl" "$T/missing.pxl"
+check "what can be laid out is" grep -qxF 'x = [1, 2]' "$T/wild.pxl"
+has '"code":"E00'
+has 'No such file'
+json 0 fmt -
+has '"text": ""'
+
+# codes are found however they are typed
+expect 0 "$PXLC" explain e0301
+has 'E0301 ('
+expect 2 "$PXLC" explain e030
 
 # a NaN is printed the same whatever its sign
 cat > "$T/nan.pxl" <<'M'
