@@ -60,6 +60,7 @@ static void lane_run(RtLane *ln)
 	ln->err.status = 0;
 	ln->site = -1;
 	int st = ln->s->p->main(ln->rt, &ln->pub);
+	meet_end(ln);
 	if (st && !ln->err.status) rt_fail(&ln->err, RT_EINTERNAL, "program `%s` stopped with status %d and no message", ln->s->p->name, st);
 }
 
@@ -107,6 +108,7 @@ void lanes_stop(RtSession *s)
 
 int lanes_run(RtSession *s, RtErr *e)
 {
+	meet_begin(s);
 	if (s->nthread) {
 		pthread_mutex_lock(&s->lock);
 		s->busy = s->nthread;

@@ -21,6 +21,8 @@ typedef struct RtLane {
 	char *remote;                        /* entries of remote buffers */
 	RtTraffic traffic;
 	int site;                            /* where faults of the next calls happen: set by `at` */
+	/* collectives of this run: begun and done, what is being done, the tensor shown to the others; over: it has ended.  Under s->lock */
+	struct { uint64_t come, gone; const struct pxlrt_collective *d; const void *x; int over; } meet;
 	RtErr err;                           /* the first fault of this run */
 } RtLane;
 
@@ -38,6 +40,7 @@ int  lane_remote_store(struct pxlrt_lane *ln, int buffer, int offset_dtype, cons
 int  lane_exchange(struct pxlrt_lane *ln, const struct pxlrt_transfer *t, int n, void *const *p);
 int  lane_code_load(struct pxlrt_lane *ln, int segment);
 int  lane_host_op(struct pxlrt_lane *ln, int host, const void *const *in, void *const *out);
+int  lane_collective(struct pxlrt_lane *ln, const struct pxlrt_collective *d, const void *x, void *y);
 int  lane_print(struct pxlrt_lane *ln, const struct pxlrt_print *d, const void *x);
 
 /* --- implemented by kernels ----------------------------------------------------------------------- */

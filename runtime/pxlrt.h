@@ -122,6 +122,11 @@ struct pxlrt_reduce { int op, dtype, rank; unsigned mask; long dim[PXLRT_MAXRANK
 /* element copy between two strided layouts of one shape */
 struct pxlrt_copy { int size /* bytes per element */, rank; long dim[PXLRT_MAXRANK], dst[PXLRT_MAXRANK], src[PXLRT_MAXRANK]; };
 
+/* Among the members of a group of replicas: those stride apart from this one, `size` of them.  A tensor is [outer, n] elements,
+ * or (reduce_scatter, own) the whole of which n are a member's part; total: elements of the whole, where a part may go past it. */
+enum { PXLRT_ALL_REDUCE, PXLRT_REDUCE_SCATTER, PXLRT_ALL_GATHER, PXLRT_OWN };
+struct pxlrt_collective { int kind, how, dtype, stride, size; long outer, n, total; };
+
 /* x seen as [outer, n, inner], working along n */
 struct pxlrt_axis { int dtype; long outer, n, inner; };
 
@@ -254,6 +259,7 @@ struct pxlrt {
 	/* n transfers in one step, loads first; p holds two pointers for each */
 	int (*exchange)(struct pxlrt_lane *ln, const struct pxlrt_transfer *t, int n, void *const *p);
 	int (*code_load)(struct pxlrt_lane *ln, int segment);
+	int (*collective)(struct pxlrt_lane *ln, const struct pxlrt_collective *d, const void *x, void *y);
 	/* a function that the host registered; number of the call, pointers to contiguous operands and results */
 	int (*host_op)(struct pxlrt_lane *ln, int host, const void *const *in, void *const *out);
 	int (*print)(struct pxlrt_lane *ln, const struct pxlrt_print *d, const void *x);

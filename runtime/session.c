@@ -150,6 +150,7 @@ int rt_session_new(const RtProgram *p, const RtOptions *o, RtSession **out, RtEr
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->start, NULL);
 	pthread_cond_init(&s->done, NULL);
+	pthread_cond_init(&s->met, NULL);
 	int st = session_fill(s, e);
 	if (st) rt_session_free(s);
 	else *out = s;
@@ -174,6 +175,7 @@ void rt_session_free(RtSession *s)
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->start);
 	pthread_cond_destroy(&s->done);
+	pthread_cond_destroy(&s->met);
 	rt_free(&a, s);
 }
 

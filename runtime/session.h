@@ -27,7 +27,7 @@ struct RtSession {
 	pthread_mutex_t print_lock;          /* one lane's text at a time */
 	/* lanes beyond the first wait on threads of their own for the number of the round to change */
 	pthread_mutex_t lock;
-	pthread_cond_t start, done;
+	pthread_cond_t start, done, met;     /* met: something about a collective changed */
 	pthread_t *threads;
 	int nthread, busy, quit;
 	uint64_t round;
@@ -44,6 +44,10 @@ void   variables_fill(RtSession *s);                             /* initial valu
 int  lanes_start(RtSession *s, RtErr *e);        /* the threads of lanes 1…; on failure lanes_stop cleans up */
 void lanes_stop(RtSession *s);
 int  lanes_run(RtSession *s, RtErr *e);          /* every lane to its end; the error of the lowest that failed */
+
+/* --- collective/collective.c */
+void meet_begin(RtSession *s);                   /* before any lane runs */
+void meet_end(RtLane *ln);                       /* releases those who wait for it */
 
 /* --- stream.c: arrays of one run */
 int  streams_bind(RtSession *s, const RtBind *binds, int n, RtErr *e);

@@ -21,7 +21,7 @@ static int is_inplace(const OpName *o) { return o->inplace || (o->def->traits & 
 static void op_line(const OpName *o, Buf *b)
 {
 	size_t start = b->n;
-	op_signature(o->def, o->inplace, b);
+	op_name_signature(o, b);
 	int width = (int)(b->n - start);
 	buf_pad(b, ' ', width < 70 ? 70 - width : 1);
 	buf_printf(b, " %-9s %s%s\n", o->def->family, has_grad(o) ? "gradient" : "-       ", is_inplace(o) ? "  in place" : "");
@@ -35,7 +35,7 @@ static void op_json(const OpName *o, Buf *b)
 	buf_json(b, o->def->family, strlen(o->def->family));
 	buf_printf(b, ", \"inplace\": %s, \"grad\": %s, \"signature\": ", is_inplace(o) ? "true" : "false", has_grad(o) ? "true" : "false");
 	Buf sig = buf_new(b->mem);
-	op_signature(o->def, o->inplace, &sig);
+	op_name_signature(o, &sig);
 	buf_json(b, sig.s, sig.n);
 	buf_puts(b, ", \"doc\": ");
 	buf_json(b, o->def->doc, strlen(o->def->doc));
@@ -67,13 +67,16 @@ static pxl_status all_ops_json(pxl_ctx *cx, const char *name, Buf *b)
 
 static pxl_status find_op(pxl_ctx *cx, const char *name, Arena *mem, OpName *out)
 {
-	out->def = name ? op_find(name, &out->inplace) : NULL;
-	out->name = name;
-	if (out->def) return PXL_OK;
 	OpName *names = NEWN(mem, OpName, MAX_NAMES);
 	const char **known = NEWN(mem, const char *, MAX_NAMES);
 	int n = list_names(names);
-	for (int i = 0; i < n; i++) known[i] = names[i].name;
+	out->def = name ? op_find(name, &out->inplace) : NULL;
+	out->name = name;
+	for (int i = 0; i < n; i++) {
+		known[i] = names[i].name;
+		if (name && !strcmp(known[i], name)) *out = names[i];
+	}
+	if (out->def) return PXL_OK;
 	const char *near = name ? nearest(name, known, n) : NULL;
 	if (near) return cx_fail(cx, PXL_EINVAL, "there is no op `%s`; did you mean `%s`?", name, near);
 	return cx_fail(cx, PXL_EINVAL, "there is no op `%s`; `pxlc ops` lists them all", name ? name : "");

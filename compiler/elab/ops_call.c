@@ -284,6 +284,10 @@ static int attr_of(Elab *e, const Param *p, Value v, Span at, const char *what, 
 	case P_BUFFER:
 		out->p = v.u.buffer;
 		return want_kind(e, v, V_BUFFER, at, what);
+	case P_GROUP:
+		if (!want_kind(e, v, V_GROUPING, at, what)) return 0;
+		out->i = v.u.grouping->index;
+		return v.u.grouping->ir == e->b.ir || (fail(e, E0420, at, "%s are groups of another program's replicas", what), 0);
 	case P_GRAPH:
 		out->p = want_graph(e, v, at, what);
 		return out->p != NULL;

@@ -264,7 +264,7 @@ static Place result_place(const Tensor *t, int depth, int epoch)
 		p = place_of(op->callee[0]->outputs.at[t->def_index], depth + 1, epoch);
 	if (p.ipu == IPU_UNKNOWN) p = op_place(op);
 	const OpDef *d = op_table[op->code];
-	if (!strcmp(d->name, "ipu_copy")) p.ipu = (int)op_attr(op, "destination")->i;
+	if (d->ipu) p.ipu = d->ipu(op, t->def_index);
 	return p;
 }
 

@@ -94,6 +94,7 @@ static int check_attr(const Verify *v, const Op *op, const Param *p, int i)
 	if (p->kind >= P_INT && p->kind <= P_BUFFER && !p->optional && !a->set) return wrong_op(v, op, "required attribute %d is not set", i);
 	if (!a->set) return 1;
 	if (p->kind == P_DTYPE && (a->i < 0 || a->i >= DT_COUNT)) return wrong_op(v, op, "attribute %d is not a dtype", i);
+	if (p->kind == P_GROUP && (a->i < 0 || a->i >= v->ir->groupings.n)) return wrong_op(v, op, "attribute %d is no grouping of this program", i);
 	if (p->kind == P_STREAM) {
 		const Stream *s = a->p;
 		if (!s || s->index >= v->ir->streams.n || v->ir->streams.at[s->index] != s) return wrong_op(v, op, "attribute %d is no stream of this program", i);

@@ -38,11 +38,10 @@ static int infer_call(Infer *in)
 	return check_inputs(in, g, 0, "the call ") && results_of(in, g);
 }
 
-OPDEF(call, .type = "Call", .family = "control", .params = PARAMS({ "graph", P_GRAPH }, { "inputs", P_TENSORS }), .nout = -2,
-	.traits = CALLS, .infer = infer_call,
+OPDEF(call, .type = "Call", .family = "control", .informed = "call_with_info", .nout = -2,
+	.params = PARAMS({ "graph", P_GRAPH }, { "inputs", P_TENSORS }), .traits = CALLS, .infer = infer_call,
 	.doc = "Runs a graph once. Inputs are given by position or as a map from the graph's inputs to tensors, each exactly once, with equal shape and "
-	       "dtype; numbers become constants. They are passed by value, except those marked by reference, which the graph may write. "
-	       "`call_with_info` gives the call site instead of the results.",
+	       "dtype; numbers become constants. They are passed by value, except those marked by reference, which the graph may write.",
 	.formula = "y = graph(inputs), dx = gradient graph(g, …)");
 
 static int infer_repeat(Infer *in)
@@ -62,7 +61,7 @@ static int infer_repeat(Infer *in)
 	return check_inputs(in, g, 0, "`repeat` ") && results_of(in, g);
 }
 
-OPDEF(repeat, .type = "Loop", .family = "control",
+OPDEF(repeat, .type = "Loop", .family = "control", .informed = "repeat_with_info",
 	.params = PARAMS({ "graph", P_GRAPH }, { "repeat_count", P_INT }, { "inputs", P_TENSORS }), .nout = -2, .traits = CALLS, .infer = infer_repeat,
 	.doc = "Runs a graph `repeat_count` times. The first k inputs carry the k results of one pass to the next; the others are the same every time, "
 	       "or, by reference, keep what the graph writes. A count of 0 returns the initial values.",
@@ -94,7 +93,7 @@ static int infer_conditional(Infer *in)
 	return check_inputs(in, a, 1, "the then branch ") && check_inputs(in, b, 1 + a->inputs.n, "the else branch ") && results_of(in, a);
 }
 
-OPDEF(conditional, .type = "If", .family = "control",
+OPDEF(conditional, .type = "If", .family = "control", .informed = "conditional_with_info",
 	.params = PARAMS({ "then_branch", P_GRAPH }, { "else_branch", P_GRAPH }, { "cond", P_TENSOR }, { "inputs", P_TENSORS }), .nout = -2,
 	.traits = CALLS, .infer = infer_conditional,
 	.doc = "Runs one of two graphs, chosen by a bool tensor of one element; only its effects happen. Both return the same number of results with equal "

@@ -31,6 +31,7 @@ typedef enum ParamKind {
 	P_FLOATS,                /* a number or a list of numbers, in .floats */
 	P_ARRAY,                 /* host data */
 	P_STREAM, P_BUFFER, P_GRAPH,
+	P_GROUP,                 /* which replicas belong together: .i, a number in ir->groupings */
 	P_PATTERN,               /* a fused group's Pattern (compiler/passes/fuse.h) */
 	P_HINT                   /* accepted for PopXL's sake, no effect on values */
 } ParamKind;
@@ -55,6 +56,7 @@ enum {                                            /* traits: what passes ask bef
 	CALLS     = 1 << 7,      /* call, repeat, conditional */
 	INTERNAL  = 1 << 8,      /* made by passes or transforms, not callable from .pxl */
 	RANDOM    = 1 << 9,
+	ACROSS    = 1 << 11,     /* operands may be on different IPUs */
 	ONLY_INPLACE = 1 << 10   /* the name already is the modifying op (accumulate_, copy_var_update_): op->inplace is always 1 */
 };
 typedef enum Inplace { NO_INPLACE, MODIFIES, VIEWS } Inplace;    /* what the variant `name_` does to operand 0 */
@@ -69,6 +71,7 @@ struct OpDef {
 	const char *type, *type_inplace;     /* in print_schedule: "Add", "AddLhsInplace" */
 	const char *family;                  /* heading of the manual */
 	const char *alias;                   /* another accepted spelling, or NULL */
+	const char *informed;                /* the name under which it gives a record of the site instead of its results, or NULL */
 	const Param *params;
 	int nout;                            /* results; 0 means 1, -1 none, -2 set by the shape rule */
 	unsigned traits;
@@ -93,6 +96,7 @@ struct OpDef {
 	/* ops that write or give back other operands than the first: is operand i written; operand that result `out` is an alias of, or -1 */
 	int (*modifies)(const Op *op, int i);
 	int (*shares)(const Op *op, int out);
+	int (*ipu)(const Op *op, int out);   /* where a result is, for ops that give results elsewhere than they run */
 	const char *expr;                    /* (OP_kernel: its attribute) in the language of `kernel`, over operand and attribute names */
 	double flops;                        /* per result element, for costs */
 	const char *doc, *formula;           /* doc: what, rules, errors — one paragraph each, in our words */
@@ -139,6 +143,7 @@ const char *remote_name(Arena *a, const RemoteBuffer *b, const Tensor *offset); 
 typedef struct OpName { const char *name; const OpDef *def; int inplace; } OpName;
 int op_names(OpName *out, int max);                         /* alphabetical; returns how many there are */
 void op_signature(const OpDef *d, int inplace, Buf *out);   /* "softmax(t, axis: int)" */
+void op_name_signature(const OpName *o, Buf *out);          /* the same under that name */
 void op_page(const OpDef *d, Buf *out);                     /* one op's page, for `pxlc ops NAME` and docs/ops.md */
 
 /* --- shape rules ------------------------------------------------------------------------------------ */

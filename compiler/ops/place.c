@@ -54,6 +54,12 @@ static int infer_ipu_copy(Infer *in)
 	return infer_same(in);
 }
 
+static int destination_of(const Op *op, int out)
+{
+	(void)out;
+	return (int)op_attr(op, "destination")->i;
+}
+
 static void grad_ipu_copy(Grad *gr, Op *op)
 {
 	AttrVal *v = b_attrs(&gr->b, OP_ipu_copy, "destination", *op_attr(op, "source"), "source", *op_attr(op, "destination"), NULL);
@@ -63,7 +69,7 @@ static void grad_ipu_copy(Grad *gr, Op *op)
 
 OPDEF(ipu_copy, .type = "IpuCopy", .family = "place", .alias = "copy_to_ipu", .out_name = "%s_c%d",
 	.params = PARAMS({ "t", P_TENSOR }, { "destination", P_INT }, { "source", P_INT, OPTIONAL }), .traits = PURE,
-	.infer = infer_ipu_copy, .grad = grad_ipu_copy, .lower = lower_to_copy, .sample = { -2, 2 },
+	.infer = infer_ipu_copy, .ipu = destination_of, .grad = grad_ipu_copy, .lower = lower_to_copy, .sample = { -2, 2 },
 	.doc = "The same values on another IPU. `source` is where the tensor is; it may be left out when an op made the tensor, and must not contradict it.",
 	.formula = "y = t on IPU destination, dt = g on IPU source");
 

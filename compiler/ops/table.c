@@ -153,6 +153,7 @@ int op_names(OpName *out, int max)
 		if (d->traits & INTERNAL) continue;
 		if (plain_name(d) && n++ < max) out[n - 1] = (OpName){ d->name, d, 0 };
 		if (d->inplace != NO_INPLACE && n++ < max) out[n - 1] = (OpName){ modifying_name(d), d, 1 };
+		if (d->informed && n++ < max) out[n - 1] = (OpName){ d->informed, d, 0 };
 	}
 	qsort(out, (size_t)(n < max ? n : max), sizeof *out, by_name);
 	return n;
@@ -166,7 +167,7 @@ static const char *kind_name(const Param *p)
 		[P_TENSOR] = "", [P_OPT_TENSOR] = "", [P_TENSORS] = "", [P_SCALAR] = "float | tensor",
 		[P_INT] = "int", [P_FLOAT] = "float", [P_BOOL] = "bool", [P_STR] = "string", [P_DTYPE] = "dtype",
 		[P_INTS] = "int | list", [P_SHAPE] = "shape", [P_FLOATS] = "float | list", [P_ARRAY] = "array", [P_STREAM] = "stream",
-		[P_BUFFER] = "buffer", [P_GRAPH] = "graph", [P_PATTERN] = "pattern", [P_HINT] = "hint",
+		[P_BUFFER] = "buffer", [P_GRAPH] = "graph", [P_GROUP] = "replicas", [P_PATTERN] = "pattern", [P_HINT] = "hint",
 	};
 	return name[p->kind];
 }
@@ -178,15 +179,18 @@ static void put_default(const Param *p, Buf *out)
 	buf_puts(out, " = ");
 	if (!v->set) buf_puts(out, "none");
 	else if (p->kind == P_FLOAT || p->kind == P_SCALAR) buf_float(out, v->f);
+	else if (p->kind == P_GROUP) buf_puts(out, "all");
 	else if (p->kind == P_STR) buf_json(out, v->s, strlen(v->s));
 	else if (p->kind == P_BOOL) buf_puts(out, v->i ? "true" : "false");
 	else if (p->kind == P_DTYPE) buf_puts(out, dtype_info[v->i].name);
 	else buf_printf(out, "%lld", (long long)v->i);
 }
 
-void op_signature(const OpDef *d, int inplace, Buf *out)
+void op_name_signature(const OpName *o, Buf *out)
 {
-	buf_printf(out, "%s(", inplace ? modifying_name(d) : d->name);
+	const OpDef *d = o->def;
+	int inplace = o->inplace;
+	buf_printf(out, "%s(", o->name);
 	for (int i = 0, k; (k = op_param_at(d, i)) >= 0; i++) {
 		const Param *p = &d->params[k];
 		if (d->buffer && d->inplace == MODIFIES && op_operand(d, k) == 0 && !inplace) continue;     /* the plain form makes its own */
@@ -195,6 +199,11 @@ void op_signature(const OpDef *d, int inplace, Buf *out)
 		put_default(p, out);
 	}
 	buf_putc(out, ')');
+}
+
+void op_signature(const OpDef *d, int inplace, Buf *out)
+{
+	op_name_signature(&(OpName){ inplace ? modifying_name(d) : d->name, d, inplace }, out);
 }
 
 static const char *grad_text(const OpDef *d)
@@ -220,6 +229,11 @@ void op_page(const OpDef *d, Buf *out)
 		buf_puts(out, "    ");
 		op_signature(d, 1, out);
 		buf_putc(out, '\n');
+	}
+	if (d->informed) {
+		buf_puts(out, "    ");
+		op_name_signature(&(OpName){ d->informed, d, 0 }, out);
+		buf_puts(out, "        gives a record of the site instead of the results\n");
 	}
 	buf_printf(out, "\n%s\n", d->doc);
 	if (d->formula) buf_printf(out, "\nformula:  %s\n", d->formula);

@@ -130,10 +130,11 @@ static inline Op *prog_op(Prog *p, const char *name, const char *operands, const
 	return op;
 }
 
-/* ops of a family whose tests are in a file of their own: window_test.c, scatter_test.c, norm_test.c */
+/* ops of a family whose tests are in a file of their own: window_test.c, scatter_test.c, norm_test.c,
+ * tests/api/collective_test.c */
 static inline int own_test(int id)
 {
-	static const char *const families[] = { "window", "scatter", "norm", "order" };
+	static const char *const families[] = { "window", "scatter", "norm", "order", "collective" };
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
 		if (!strcmp(op_table[id]->family, families[i])) return 1;
 	return 0;
