@@ -16,6 +16,15 @@
 /* least to most important; a context passes on what is at least its own level */
 typedef enum LogLevel { LOG_TRACE, LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERR, LOG_CRITICAL, LOG_OFF } LogLevel;
 
+/* what speaks, by the name that PXL_LOG_CONFIG gives it */
+#define LOG_MODULES(X) X(COMPILE, "compile") X(CACHE, "cache") X(NATIVE, "native") X(SESSION, "session") X(DATA, "data")
+typedef enum LogModule {
+#define X(id, name) IN_##id,
+	LOG_MODULES(X)
+#undef X
+	IN_COUNT
+} LogModule;
+
 typedef struct Unit {
 	atomic_int refs;
 	AllocFn alloc; void *alloc_user;
@@ -36,7 +45,7 @@ struct pxl_ctx {
 	atomic_int refs;
 	pxl_options opt;
 	char *cache_dir;
-	LogLevel log_level;
+	LogLevel log_level[IN_COUNT];
 	char errmsg[1024];
 	const struct HostOp *hosts;  /* latest first; grows only (host_op.c) */
 	struct Native *natives;      /* C files that are loaded; grows only (native.c) */
@@ -99,7 +108,7 @@ void       maps_close(pxl_session *s);
 /* memory of the context's hook, zeroed; NULL: none */
 /* log.c */
 void log_begin(pxl_ctx *cx);
-void cx_log(pxl_ctx *cx, LogLevel level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void cx_log(pxl_ctx *cx, LogModule module, LogLevel level, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 const char *env_text(const char *ours, const char *theirs);      /* NULL: neither is set, or empty; theirs may be NULL */
 
 void  host_ops_free(pxl_ctx *cx);

@@ -68,8 +68,8 @@ static pxl_status compile(pxl_ctx *cx, Native *n)
 	cx_free(cx, text);
 	n->dl = made.dl;
 	if (st) return cx_fail(cx, st == RT_EINTERNAL ? PXL_EINVAL : (pxl_status)st, "%s", e.text);
-	if (made.warning) cx_log(cx, LOG_WARN, "`%s`: %s", cx->cache_dir, made.warning);
-	cx_log(cx, LOG_DEBUG, "native code `%s`: %s", n->file.path, made.kind);
+	if (made.warning) cx_log(cx, IN_CACHE, LOG_WARN, "`%s`: %s", cx->cache_dir, made.warning);
+	cx_log(cx, IN_NATIVE, LOG_DEBUG, "native code `%s`: %s", n->file.path, made.kind);
 	return find_table(cx, n);
 }
 

@@ -142,9 +142,9 @@ static int one_group(Unit *u, const Ir *ir)
 static void tell_of_cache(Unit *u, const pxl_program *p)
 {
 	const char *dir = u->cx->cache_dir, *kind = jit_kind(p->jit);
-	if (jit_warning(p->jit)) cx_log(u->cx, LOG_WARN, "`%s`: %s", dir, jit_warning(p->jit));
-	if (!strcmp(kind, "cc (cached)")) cx_log(u->cx, LOG_INFO, "program `%s`: a serialized executable is loaded from `%s`", p->rt.name, dir);
-	else cx_log(u->cx, LOG_DEBUG, "program `%s`: compiled by %s", p->rt.name, kind);
+	if (jit_warning(p->jit)) cx_log(u->cx, IN_CACHE, LOG_WARN, "`%s`: %s", dir, jit_warning(p->jit));
+	if (!strcmp(kind, "cc (cached)")) cx_log(u->cx, IN_CACHE, LOG_INFO, "program `%s`: a serialized executable is loaded from `%s`", p->rt.name, dir);
+	else cx_log(u->cx, IN_COMPILE, LOG_DEBUG, "program `%s`: compiled by %s", p->rt.name, kind);
 }
 
 static pxl_status compile_ir(Unit *u, BuildCall *c)
@@ -300,6 +300,13 @@ static pxl_status emit_code(Unit *u, EmitCall *c)
 	return PXL_OK;
 }
 
+static pxl_status emit_debug(Unit *u, EmitCall *c)
+{
+	(void)u;
+	ir_debug(c->p->ir, &c->out);
+	return PXL_OK;
+}
+
 static pxl_status emit_plan(Unit *u, EmitCall *c)
 {
 	if (!c->p->plan) return cx_fail(u->cx, PXL_EINVAL, "the program was only built, not compiled: there is no plan");
@@ -315,7 +322,7 @@ static pxl_status emit_c(Unit *u, EmitCall *c)
 }
 
 static const struct { const char *name; pxl_status (*emit)(Unit *u, EmitCall *c); } stages[] = {
-	{ "ir", emit_ir }, { "schedule", emit_schedule }, { "dot", emit_dot }, { "code", emit_code }, { "plan", emit_plan }, { "c", emit_c },
+	{ "ir", emit_ir }, { "schedule", emit_schedule }, { "dot", emit_dot }, { "code", emit_code }, { "debug", emit_debug }, { "plan", emit_plan }, { "c", emit_c },
 };
 
 static pxl_status emit(Unit *u, void *arg)
@@ -324,7 +331,7 @@ static pxl_status emit(Unit *u, void *arg)
 	c->out = buf_new(&u->mem);
 	for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
 		if (!strcmp(stages[i].name, c->stage)) return stages[i].emit(u, c);
-	return cx_fail(u->cx, PXL_EINVAL, "there is no stage `%s`: ast, ir, schedule, dot, code, plan and c can be printed", c->stage);
+	return cx_fail(u->cx, PXL_EINVAL, "there is no stage `%s`: ast, ir, schedule, dot, code, debug, plan and c can be printed", c->stage);
 }
 
 pxl_status pxl_emit(pxl_program *p, const char *stage, const char *after, const char **out)

@@ -75,7 +75,11 @@ pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_s
 	}
 	pxl_status st = start(s, &o);
 	if (st != PXL_OK) pxl_session_free(s);
-	else *out = s;
+	else {
+		cx_log(cx, IN_SESSION, LOG_DEBUG, "program `%s`: a session of %d replica%s, %s", p->rt.name, p->rt.replicas, p->rt.replicas == 1 ? "" : "s",
+		       o.detached ? "detached" : "attached");
+		*out = s;
+	}
 	return st;
 }
 

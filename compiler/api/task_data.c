@@ -37,7 +37,7 @@ static pxl_status open_data(Unit *u, void *arg)
 	}
 	if (data_mnist(dir && *dir ? dir : NULL, split, k->shuffle, &al, &t->data, &e)) return cx_fail_rt(u->cx, &e);
 	if (strcmp(t->data->kind, "mnist"))
-		cx_log(u->cx, LOG_WARN, "no MNIST files found (--data DIR or PXL_DATA_DIR name their folder); using the built-in digits instead");
+		cx_log(u->cx, IN_DATA, LOG_WARN, "no MNIST files found (--data DIR or PXL_DATA_DIR name their folder); using the built-in digits instead");
 	return PXL_OK;
 }
 

@@ -224,7 +224,7 @@ Value call_bound(Elab *e, Fn *fn, Value *argv, Span at)
 		return v_error();
 	}
 	Frame *frame = NEW(e->mem, Frame);
-	*frame = (Frame){ fn->name ? fn->name : "fn", at, e->b.chain };
+	*frame = (Frame){ fn->name ? fn->name : "fn", at, e->b.chain, 0 };
 	const Frame *chain = e->b.chain;
 	int loops = e->loops;
 	Env *env = env_new(e, fn->env);

@@ -165,7 +165,7 @@ static Env *bind_program(Elab *e, const Ast *p, Args *args)
 static void run_program(Elab *e, const Ast *p, Env *env)
 {
 	Frame *frame = NEW(e->mem, Frame);
-	*frame = (Frame){ arena_printf(e->mem, "program `%s`", p->u.program.name), p->u.program.name_at, NULL };
+	*frame = (Frame){ arena_printf(e->mem, "program `%s`", p->u.program.name), p->u.program.name_at, NULL, 0 };
 	e->b.chain = frame;
 	e->calls = 1;                            /* a program may `return`: nothing is done with the value */
 	exec_block(e, env, p->u.program.body);

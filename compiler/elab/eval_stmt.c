@@ -184,7 +184,7 @@ static void enter_context(Elab *e, const Context *c)
 		break;
 	case CTX_DEBUG: {
 		Frame *f = NEW(e->mem, Frame);
-		*f = (Frame){ c->name, e->b.at, e->b.chain };
+		*f = (Frame){ c->name, e->b.at, e->b.chain, 1 };
 		e->b.chain = f;
 		break;
 	}

@@ -63,7 +63,7 @@ Value instantiate(Elab *e, Class *cls, Args *args)
 	if (!argv || !enter(e, args->at)) return v_error();
 	Instance *in = instance_new(e, cls);
 	Frame *frame = NEW(e->mem, Frame);
-	*frame = (Frame){ cls->name, args->at, e->b.chain };
+	*frame = (Frame){ cls->name, args->at, e->b.chain, 0 };
 	const Frame *chain = e->b.chain;
 	int calls = e->calls, errors = e->ds->errors;
 	e->b.chain = frame;

@@ -51,8 +51,9 @@ void       *host_bytes(Arena *a, HostArray *h, uint64_t seed);         /* materi
 size_t      host_size(const HostArray *h);
 HostArray  *host_scalar(Arena *a, DType t, double x);
 
-/* where something was made: place, and the chain of module or function calls that led there */
-typedef struct Frame { const char *what; Span at; const struct Frame *up; } Frame;   /* what: "Linear.build" */
+/* where something was made: place, and the chain of module or function calls that led there; block: no call, but an
+ * op_debug_context */
+typedef struct Frame { const char *what; Span at; const struct Frame *up; int block; } Frame;   /* what: "Linear.build" */
 
 /* --- tensors ---------------------------------------------------------------------------------------- */
 typedef enum TensorKind { T_TENSOR, T_VARIABLE, T_CONSTANT } TensorKind;
@@ -309,6 +310,7 @@ typedef struct CodeSpan { int first, last; } CodeSpan;
 typedef struct CodeReport { CodeState state; VEC(CodeSpan) live; VEC(int) loads; } CodeReport;
 CodeReport *ir_code(Ir *ir, Arena *mem);
 void code_print(Ir *ir, Buf *out);                                      /* `pxlc emit code` */
+void ir_debug(const Ir *ir, Buf *out);                                   /* `pxlc emit debug` */
 /* one digraph; of the ops only those from `first` to `last` in the schedule, last < 0: to the end */
 void ir_dot(const Graph *g, int first, int last, Buf *out);
 

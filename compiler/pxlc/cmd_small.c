@@ -71,9 +71,9 @@ static int emit_stage(Host *h, const char *stage)
 
 int cmd_emit(Cli *c)
 {
-	static const char *const stages[] = { "ast", "ir", "schedule", "dot", "code", "plan", "c" };
+	static const char *const stages[] = { "ast", "ir", "schedule", "dot", "code", "debug", "plan", "c" };
 	enum { NSTAGE = sizeof stages / sizeof *stages };
-	if (c->files.n != 2) return usage(c, "needs a stage and a model: pxlc emit ast|ir|schedule|dot|code|plan|c FILE");
+	if (c->files.n != 2) return usage(c, "needs a stage and a model: pxlc emit ast|ir|schedule|dot|code|debug|plan|c FILE");
 	const char *stage = c->files.at[0];
 	int known = 0;
 	for (int i = 0; i < NSTAGE; i++) known |= !strcmp(stage, stages[i]);

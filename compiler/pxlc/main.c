@@ -13,7 +13,7 @@ const Command commands[] = {
 	{ "test", "FILE", "Run the file's `test` task and print each metric as `name: value`.", "--task --epochs --limit --log --no-pass --dot --dot-checks --dot-first --dot-count", cmd_test, NULL },
 	{ "check", "FILE…", "Say what is wrong with models, and nothing else.", "--dot --dot-checks --dot-first --dot-count", cmd_check,
 	  "Every program of each file is built with its default parameters, or those of --set." },
-	{ "emit", "STAGE FILE", "Print a stage of the compiler: ast, ir, schedule, dot, code, plan or c.", "--program --after --no-pass", cmd_emit,
+	{ "emit", "STAGE FILE", "Print a stage of the compiler: ast, ir, schedule, dot, code, debug, plan or c.", "--program --after --no-pass", cmd_emit,
 	  "The main graph comes first, then subgraphs in the order they were made." },
 	{ "bench", "FILE", "Time steps inside the process on random inputs, after a warm-up.", "--program --steps --no-pass", cmd_bench,
 	  "Prints the median, the 20th and 80th percentile in microseconds, compile time and planned peak memory." },

@@ -80,7 +80,7 @@ static int files(const char *dir, char *path, size_t size)
 static void forget_environment(void)
 {
 	static const char *const names[] = { "PXL_CACHE_DIR", "POPXL_CACHE_DIR", "POPART_CACHE_DIR", "PXL_LOG_LEVEL", "POPART_LOG_LEVEL",
-	                                     "PXL_LOG_FORMAT", "POPART_LOG_FORMAT" };
+	                                     "PXL_LOG_FORMAT", "POPART_LOG_FORMAT", "PXL_LOG_CONFIG", "POPART_LOG_CONFIG" };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
 }
 
@@ -154,6 +154,7 @@ static void test_where(const char *dir)
 }
 
 /* --- the log ------------------------------------------------------------------------------------------------ */
+static int with_session;
 static void log_of(Heard *h, const char *level, const char *alias, const char *format)
 {
 	pxl_ctx *cx;
@@ -170,6 +171,9 @@ static void log_of(Heard *h, const char *level, const char *alias, const char *f
 	po.name = "add";
 	po.jit = PXL_JIT_TCC;
 	CHECK("", !pxl_ctx_new(&o, &cx) && !pxl_compile_memory(cx, "log.pxl", model, sizeof model - 1, &m) && !pxl_program_new(m, &po, &p));
+	pxl_session *s = NULL;
+	if (with_session) CHECK("", !pxl_session_new(p, NULL, &s));
+	pxl_session_free(s);
 	pxl_program_free(p);
 	pxl_model_free(m);
 	pxl_ctx_free(cx);
@@ -195,6 +199,49 @@ static void test_log(void)
 	CHECK("R320", strstr(h.text, "no log level `LOUD`") && !strstr(h.text, "compiled"));
 	log_of(&h, "OFF", NULL, NULL);
 	CHECK_STR("R318", h.text, "");
+}
+
+/* levels of single modules, from a file that holds `json` */
+static void configured(Heard *h, const char *level, const char *variable, const char *json)
+{
+	char path[] = "/tmp/pxl_levels_XXXXXX";
+	int fd = mkstemp(path);
+	CHECK("", fd >= 0 && write(fd, json, strlen(json)) == (ssize_t)strlen(json) && !close(fd));
+	setenv(variable, path, 1);
+	log_of(h, level, NULL, "%m %l: %v");
+	unlink(path);
+}
+
+static void test_log_modules(void)
+{
+	static const char said[] = "compile DEBUG: program `add`: compiled by tcc\n", opened[] = "session DEBUG: program `add`: a session of 1 replica, attached\n";
+	char both[256];
+	Heard h;
+	snprintf(both, sizeof both, "%s%s", said, opened);
+	with_session = 1;
+	log_of(&h, "DEBUG", NULL, "%m %l: %v");
+	CHECK_STR("R318", h.text, both);
+	configured(&h, "DEBUG", "PXL_LOG_CONFIG", "{ \"compile\": \"OFF\" }\n");
+	CHECK_STR("R318", h.text, opened);
+	configured(&h, "OFF", "PXL_LOG_CONFIG", "{\"compile\":\"DEBUG\",\n \"session\": \"INFO\"}");
+	CHECK_STR("R318", h.text, said);
+	configured(&h, NULL, "POPART_LOG_CONFIG", "{\"session\": \"TRACE\"}");
+	CHECK_STR("R318 R320", h.text, opened);
+	configured(&h, "DEBUG", "PXL_LOG_CONFIG", "{}");
+	CHECK_STR("R318", h.text, both);
+	/* what is wrong with it is said, and the rest of it counts */
+	configured(&h, NULL, "PXL_LOG_CONFIG", "{\"devicex\": \"DEBUG\", \"session\": \"LOUD\", \"compile\": \"DEBUG\"}");
+	CHECK("R320", strstr(h.text, "sets the log level of `devicex`; modules are compile, ") && strstr(h.text, "sets the log level `LOUD`, which is none"));
+	CHECK("R320", strstr(h.text, said) && !strstr(h.text, opened));
+	static const char *const wrong[] = { "", "[]", "{\"compile\"}", "{\"compile\": 1}", "{\"compile\": \"DEBUG\"", "{\"compile\": \"DEBUG\"} x", "{\"co" };
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		configured(&h, NULL, "PXL_LOG_CONFIG", wrong[i]);
+		CHECK("R320", strstr(h.text, "does not hold modules and their log levels") != NULL);
+	}
+	setenv("PXL_LOG_CONFIG", "/nowhere/levels", 1);
+	log_of(&h, NULL, NULL, NULL);
+	CHECK_STR("R320", h.text, "pxl: levels of the log: cannot open `/nowhere/levels`: No such file or directory\n");
+	with_session = 0;
 }
 
 /* --- float8 ------------------------------------------------------------------------------------------------- */
@@ -231,6 +278,7 @@ int main(void)
 	char dir[] = "/tmp/pxl_cache_XXXXXX", command[96], code[64];
 	forget_environment();
 	test_log();
+	test_log_modules();
 	test_float8();
 	if (system("cc --version > /dev/null 2>&1") || !mkdtemp(dir)) return check_done();
 	snprintf(code, sizeof code, "%s/code", dir);
