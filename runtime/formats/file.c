@@ -3,16 +3,19 @@
  * A source reads a file or a piece of memory in steps and gunzips it when it starts with gzip's two bytes,
  * however many members follow one another.  A sink collects a file under a temporary name beside the real
  * one and moves it there when all of it is on the disk, so a reader sees the old file or the new one and a
- * full disk costs nothing. */
-#define _XOPEN_SOURCE 700                    /* realpath */
+ * full disk costs nothing.  What a process that was killed has left of a file goes when that file is written next. */
+#define _DEFAULT_SOURCE                      /* realpath, flock */
 #include "runtime/formats/formats.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -231,17 +234,54 @@ static char *final_path(const char *path, const RtAlloc *al)
 	return copy;
 }
 
+/* `.name.tmp-PID-K` of this name: the process, else 0 */
+static long owner_of(const char *file, const char *base)
+{
+	char begin[256], *end;
+	int n = snprintf(begin, sizeof begin, ".%.200s.tmp-", base);
+	if (strncmp(file, begin, (size_t)n) || file[n] < '1' || file[n] > '9') return 0;
+	long pid = strtol(file + n, &end, 10);
+	if (*end != '-' || !end[1] || end[1 + strspn(end + 1, "0123456789")]) return 0;
+	return pid;
+}
+
+/* Nobody is at work on it: its process is gone, and on a disk that machines share no other one holds its lock. */
+static int is_stale(int dir, const char *file, long pid)
+{
+	if (pid > INT_MAX || !kill((pid_t)pid, 0) || errno != ESRCH) return 0;
+	int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int stale = fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB);
+	if (fd >= 0) close(fd);
+	return stale;
+}
+
+static void remove_stale(const RtSink *s, const char *base)
+{
+	size_t n = (size_t)(base - s->path);
+	memcpy(s->temp, n ? s->path : ".", n ? n : 1);
+	s->temp[n ? n : 1] = 0;
+	DIR *d = opendir(s->temp);
+	for (struct dirent *f; d && (f = readdir(d));) {
+		long pid = owner_of(f->d_name, base);
+		if (pid && is_stale(dirfd(d), f->d_name, pid)) unlinkat(dirfd(d), f->d_name, 0);
+	}
+	if (d) closedir(d);
+}
+
 /* `dir/.name.tmp-PID-K`, the first K that is free */
 static int open_temp(RtSink *s, mode_t mode)
 {
 	size_t n = strlen(s->path), size = n + 64;
 	const char *slash = strrchr(s->path, '/'), *base = slash ? slash + 1 : s->path;
+	remove_stale(s, base);
 	for (int k = 0; k < 100; k++) {
 		snprintf(s->temp, size, "%.*s.%.200s.tmp-%ld-%d", (int)(base - s->path), s->path, base, (long)getpid(), k);
 		s->fd = open(s->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (s->fd >= 0 || errno != EEXIST) break;
 	}
-	return s->fd >= 0;
+	if (s->fd < 0) return 0;
+	flock(s->fd, LOCK_EX | LOCK_NB);                      /* some file systems have no locks */
+	return 1;
 }
 
 int sink_open(RtSink *s, const char *path, const RtAlloc *al, RtErr *e)
