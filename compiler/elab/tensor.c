@@ -205,12 +205,15 @@ static Value do_strides(Elab *e, Call *c)
 	return v_shape(e->mem, out);
 }
 
+/* every (columns + 1)th element, of no more rows than there are columns */
 static Value do_diag(Elab *e, Call *c)
 {
+	Value t = c->self;
 	Shape s = T(c)->spec.shape;
 	if (s.rank != 2) return fail(e, E0114, c->at, "`diag` takes a tensor of rank 2, not %s", v_describe(e, c->self));
-	Value flat = op_by_name(e, "flatten", c->at, 1, c->self);
-	return is_error(flat) ? flat : op_by_name(e, "subsample", c->at, 2, op_by_name(e, "reshape", c->at, 2, flat, v_int(s.dim[0] * s.dim[1])), v_int(s.dim[1] + 1));
+	if (s.dim[0] > s.dim[1] + 1) t = op_by_name(e, "slice", c->at, 3, t, v_int(0), v_int(s.dim[1]));
+	Value flat = is_error(t) ? t : op_by_name(e, "flatten", c->at, 1, t);
+	return is_error(flat) ? flat : op_by_name(e, "subsample", c->at, 2, flat, v_int(s.dim[1] + 1));
 }
 
 const Builtin tensor_methods[] = {
