@@ -8,7 +8,8 @@
  *                     own and a second one, so that the last iteration writes the result's (R174).
  *   carried, by-ref   the body writes the parent's storage, so every result is copied there before
  *                     the next iteration (R181).
- *   other inputs that the body writes by value are fetched anew in every iteration (R179). */
+ *   other inputs that the body writes by value are fetched anew in every iteration (R179).
+ *   rows              of operands and results that have one per iteration, the body sees the one whose turn it is. */
 #include "compiler/codegen/module.h"
 
 static size_t align64(size_t n) { return (n + 63) & ~(size_t)63; }
@@ -37,7 +38,7 @@ size_t call_bytes(const Op *op, const Plan *p)
 	size_t n = callee_frame(op, p);
 	if (op->code != OP_repeat) return n;
 	for (int i = 0; i < op->in.n; i++)
-		if (keeps_buffer(op, i)) n += align64(spec_bytes(op->in.at[i]->spec));
+		if (keeps_buffer(op, i)) n += align64(spec_bytes(op->callee[0]->inputs.at[i]->spec));
 	return n;
 }
 
@@ -146,7 +147,7 @@ static void find_buffers(Repeat *r)
 	r->now = NEWN(r->e->mem, const char *, r->op->in.n + 1);
 	r->to = NEWN(r->e->mem, const char *, r->op->in.n + 1);
 	for (int i = 0; i < r->op->in.n; i++) {
-		Spec s = r->op->in.at[i]->spec;
+		Spec s = r->g->inputs.at[i]->spec;
 		if (!keeps_buffer(r->op, i)) continue;
 		r->buffer[i] = arena_printf(r->e->mem, "(%s *)(fr + %zu)", emit_ctype(s.dtype), at);
 		r->e->uses_fr = 1;
@@ -160,6 +161,20 @@ static void copy_line(Repeat *r, const char *pad, const char *to, const char *fr
 }
 
 static int is_carried(const Repeat *r, int i) { return i < ncarried(r->op); }
+
+/* where this turn's row begins; dir -1: the last turn reads the first */
+static const char *row(Repeat *r, const char *base, Spec one, int dir)
+{
+	long long n = (long long)shape_nelems(one.shape);
+	if (!dir || !n) return base;
+	if (dir > 0) return arena_printf(r->e->mem, "%s + i * %lld", base, n);
+	return arena_printf(r->e->mem, "%s + (%lld - i) * %lld", base, (long long)r->count - 1, n);
+}
+
+static const char *operand(Repeat *r, int i)
+{
+	return row(r, emit_in(r->e, r->op, i), r->g->inputs.at[i]->spec, op_rows(r->op, i));
+}
 
 /* no iteration: the results are the initial values (R176) */
 static void copy_through(Repeat *r)
@@ -184,11 +199,11 @@ static void declare_carried(Repeat *r)
 static void begin_turn(Repeat *r)
 {
 	for (int i = 0; i < r->op->in.n; i++) {
-		Spec s = r->op->in.at[i]->spec;
+		Spec s = r->g->inputs.at[i]->spec;
 		if (is_carried(r, i) && r->buffer[i])
 			emit_line(r->e, "\t\t%s *%s = (%lld - i) %% 2 ? %s : %s;", emit_ctype(s.dtype), r->to[i], (long long)r->count - 1,
 			          r->buffer[i], emit_out(r->e, r->op, i));
-		else if (r->buffer[i]) copy_line(r, "\t\t", r->buffer[i], emit_in(r->e, r->op, i), s);
+		else if (r->buffer[i]) copy_line(r, "\t\t", r->buffer[i], operand(r, i), s);
 	}
 }
 
@@ -198,9 +213,14 @@ static void call_body(Repeat *r)
 	for (int i = 0; i < r->g->inputs.n; i++) {
 		if (r->now[i]) arg(&a, r->now[i]);
 		else if (r->buffer[i]) arg(&a, r->buffer[i]);
+		else if (op_rows(r->op, i)) arg(&a, operand(r, i));
 		else arg_in(&a, i, i);
 	}
-	for (int j = 0; j < r->g->outputs.n; j++) arg(&a, is_carried(r, j) && r->to[j] ? r->to[j] : emit_out(r->e, r->op, j));
+	for (int j = 0; j < r->g->outputs.n; j++) {
+		const char *out = emit_out(r->e, r->op, j);
+		if (is_carried(r, j)) arg(&a, r->to[j] ? r->to[j] : out);
+		else arg(&a, row(r, out, r->g->outputs.at[j]->spec, 1));
+	}
 	emit_line(r->e, "\t\tif ((st = %s))) return st;", args_end(&a, r->frame, "\t\t"));
 	r->e->uses_st = 1;
 }

@@ -38,6 +38,40 @@ Tensor *parent_of_input(const Op *op, const Tensor *input)
 	return NULL;
 }
 
+/* --- rows of a repeat --------------------------------------------------------------------------------------- */
+
+int op_rows(const Op *op, int i)
+{
+	const AttrVal *rows = is_repeat(op) ? op_attr(op, "_rows") : NULL;
+	return rows && i < rows->ints.n ? (int)rows->ints.at[i] : 0;
+}
+
+Spec spec_rows(Spec one, int64_t n)
+{
+	Spec s = { .dtype = one.dtype, .shape = one.shape };
+	if (s.shape.rank == MAX_RANK) {
+		if (__builtin_mul_overflow(s.shape.dim[0], n, &s.shape.dim[0])) s.shape.dim[0] = INT64_MAX;
+		return s;
+	}
+	memmove(s.shape.dim + 1, s.shape.dim, (size_t)s.shape.rank * sizeof *s.shape.dim);
+	s.shape.dim[0] = n;
+	s.shape.rank++;
+	return s;
+}
+
+Spec op_operand_spec(const Op *op, int i)
+{
+	Spec s = callee_input(op, i)->spec;
+	return op_rows(op, i) ? spec_rows(s, op_attr(op, "repeat_count")->i) : s;
+}
+
+Spec op_result_spec(const Op *op, int i)
+{
+	const Graph *g = op->callee[0];
+	Spec s = g->outputs.at[i]->spec;
+	return is_repeat(op) && i >= g->written_outputs ? spec_rows(s, op_attr(op, "repeat_count")->i) : s;
+}
+
 int op_by_ref(const Op *op, int i)
 {
 	return i < op->modified.n && op->modified.at[i] != BY_VALUE;
@@ -107,9 +141,9 @@ static int check_input(Infer *in, int i)
 {
 	const Tensor *parent = in->op->in.at[i], *input = callee_input(in->op, i);
 	Arena *a = in->b->ir->mem;
-	if (!input || parent->poison || input->poison || specs_match(parent->spec, input->spec)) return 1;
+	if (!input || parent->poison || input->poison || specs_match(parent->spec, op_operand_spec(in->op, i))) return 1;
 	Diag *d = infer_error(in, E0425, "input `%s` of the %s does not match", input->name, graph_word(in->op, i));
-	diag_label(in->b->ir->ds, d, "%s against %s", full_spec(a, parent->spec), full_spec(a, input->spec));
+	diag_label(in->b->ir->ds, d, "%s against %s", full_spec(a, parent->spec), full_spec(a, op_operand_spec(in->op, i)));
 	diag_note(in->b->ir->ds, d, input->at, "%s expects %s", graph_repr(a, input->graph), spec_str(a, input->spec.dtype, input->spec.shape));
 	return 0;
 }
@@ -153,7 +187,7 @@ static void add_call_results(const Build *b, Op *op)
 {
 	const Graph *g = op->callee[0];
 	for (int i = 0; i < g->outputs.n; i++) {
-		Tensor *t = add_result(b, op, g->outputs.at[i]->spec, call_result_name(b, op, i));
+		Tensor *t = add_result(b, op, op_result_spec(op, i), call_result_name(b, op, i));
 		t->poison = g->outputs.at[i]->poison;
 	}
 }
@@ -202,10 +236,11 @@ static void set_callees(Op *op, Graph *then, Graph *other)
 		if (p[i].kind == P_GRAPH) op->attr[i] = (AttrVal){ .set = 1, .p = op->callee[k++] };
 }
 
-static const Spec *callee_specs(Ir *ir, const Graph *g)
+static const Spec *callee_specs(Ir *ir, const Op *op)
 {
+	const Graph *g = op->callee[0];
 	Spec *s = NEWN(ir->mem, Spec, g->outputs.n ? g->outputs.n : 1);
-	for (int i = 0; i < g->outputs.n; i++) s[i] = g->outputs.at[i]->spec;
+	for (int i = 0; i < g->outputs.n; i++) s[i] = op_result_spec(op, i);
 	return s;
 }
 
@@ -217,7 +252,7 @@ Op *ir_call(Build *b, int code, Graph *then, Graph *other, Tensor *const *in, in
 	set_callees(op, then, other);
 	if (!strcmp(op_table[code]->name, "repeat"))
 		op->loop = intern_str(ir->names, arena_printf(ir->mem, "%s__loop_wrapper_subgraph(%d)", then->id, ir->next_graph++));
-	Infer infer = { .b = b, .op = op, .def = op_table[code], .nout = then->outputs.n, .many = (Spec *)callee_specs(ir, then) };
+	Infer infer = { .b = b, .op = op, .def = op_table[code], .nout = then->outputs.n, .many = (Spec *)callee_specs(ir, op) };
 	ok = ok && check_call(&infer);
 	if (!ok) op->callee[0] = op->callee[1] = NULL;      /* so that nobody walks into a graph that does not fit */
 	if (ok && !infer_run(&infer)) ok = 0;

@@ -244,6 +244,13 @@ Op     *ir_op(Build *b, int code, Tensor *const *in, int nin, const AttrVal *att
 Op     *ir_op_inplace(Build *b, int code, Tensor *const *in, int nin, const AttrVal *attrs, const char *name);
 /* call, repeat, conditional: operands follow the callee's inputs; outputs are made for written and added outputs */
 Op     *ir_call(Build *b, int code, Graph *then, Graph *other, Tensor *const *in, int nin, const AttrVal *attrs);
+/* What operand i and result i of a call, repeat or conditional look like.  A repeat may read an operand by rows, one a turn
+ * (op_rows: 1 from the first on, -1 from the last; 0: the whole, every turn), and gives what autodiff added to its graph's
+ * outputs as rows, one a turn. */
+Spec    op_operand_spec(const Op *op, int i);
+Spec    op_result_spec(const Op *op, int i);
+int     op_rows(const Op *op, int i);
+Spec    spec_rows(Spec one, int64_t n);                                 /* n of them behind each other: one axis more, where there is room */
 /* set_parent_input_modified (R162): operand i of a call or repeat is passed by reference; 0 after a diagnostic */
 int     ir_mark_modified(Build *b, Op *call, int i, int infer);
 
@@ -256,7 +263,8 @@ Shape   variable_host_shape(const Tensor *t);                                  /
 void    ir_set_replicas(Ir *ir, int replicas);                                  /* while no other grouping was made */
 
 /* --- rewriting ----------------------------------------------------------------------------------------- */
-void    ir_add_output(Graph *g, Tensor *t, const char *site_name);      /* and a result at every call site; site_name as R52 */
+/* and a result at every call site; site_name as R52.  Graphs that share a conditional with g get zeros for it */
+void    ir_add_output(Graph *g, Tensor *t, const char *site_name);
 void    ir_set_input(Op *op, int i, Tensor *t);                         /* keeps uses right */
 void    ir_replace_uses(Tensor *old, Tensor *with);                     /* everywhere in old's graph, outputs too; not in with's producer */
 void    ir_remove_op(Op *op);                                           /* results must be unused */

@@ -5,7 +5,7 @@
 #include "compiler/ir/ir.h"
 
 #include "compiler/ir/inside.h"
-#include "compiler/ops/op.h"
+#include "compiler/ops/grad.h"
 
 #include <string.h>
 
@@ -69,6 +69,10 @@ static void insert_result(Op *op, int pos, Spec spec, const char *unique)
 	op->out.n--;
 	vec_insert(op->graph->ir->mem, &op->out, pos, t);
 	for (int i = pos; i < op->out.n; i++) op->out.at[i]->def_index = i;
+	int64_t n = shape_nelems(spec.shape);
+	if (n >= 0 && n <= INT64_MAX / 16) return;
+	diag(op->graph->ir->ds, E0319, op->at, "what a gradient needs of every turn of this `%s` has too many elements: %s", op_said(op), shape_str(op->graph->ir->mem, spec.shape));
+	t->poison = 1;
 }
 
 void insert_output(Graph *g, int pos, Tensor *t, const char *site_name)
@@ -76,14 +80,35 @@ void insert_output(Graph *g, int pos, Tensor *t, const char *site_name)
 	vec_insert(g->ir->mem, &g->outputs, pos, t);
 	for (int i = 0; i < g->calls.n; i++) {
 		Op *site = g->calls.at[i];
-		insert_result(site, pos, t->spec, site_name ? name_suffixed(site->graph, site_name) : ir_name(site->graph, t->name));
+		if (site->callee[1] && site->callee[0] != g) continue;          /* its results follow the first branch */
+		insert_result(site, pos, op_result_spec(site, pos), site_name ? name_suffixed(site->graph, site_name) : ir_name(site->graph, t->name));
 	}
 	g->ir->stamp++;
 }
 
+static void pad_output(Graph *g, Spec s, const char *site_name)
+{
+	Build b = ir_build(g);
+	b.at = g->at;
+	insert_output(g, g->outputs.n, b_zeros(&b, s), site_name);
+}
+
+/* Branches of a conditional have equally many outputs: what shares one with g, or with such a graph, gets an output too. */
 void ir_add_output(Graph *g, Tensor *t, const char *site_name)
 {
+	VEC(Graph *) todo = { 0 };
+	int n = g->outputs.n + 1;
 	insert_output(g, g->outputs.n, t, site_name);
+	vec_push(g->ir->mem, &todo, g);
+	for (int i = 0; i < todo.n; i++)
+		for (int k = 0; k < todo.at[i]->calls.n; k++) {
+			const Op *site = todo.at[i]->calls.at[k];
+			for (int c = 0; c < 2 && site->callee[1]; c++) {
+				if (site->callee[c]->outputs.n >= n) continue;
+				pad_output(site->callee[c], t->spec, site_name);
+				vec_push(g->ir->mem, &todo, site->callee[c]);
+			}
+		}
 }
 
 static int is_output(const Tensor *t)

@@ -143,7 +143,7 @@ static int check_callees(const Verify *v, Op *op)
 		if (!calls_site(g, op)) return wrong_op(v, op, "callee %d does not know this call", k);
 		if (g->outputs.n != op->out.n) return wrong_op(v, op, "callee %d has another number of outputs", k);
 		for (int i = 0; i < op->out.n; i++) {
-			Spec a = op->out.at[i]->spec, b = g->outputs.at[i]->spec;
+			Spec a = op->out.at[i]->spec, b = k ? g->outputs.at[i]->spec : op_result_spec(op, i);
 			if (a.dtype != b.dtype || !shape_eq(a.shape, b.shape)) return wrong_op(v, op, "result %d differs from the callee's output", i);
 		}
 		need += g->inputs.n;
@@ -151,9 +151,11 @@ static int check_callees(const Verify *v, Op *op)
 	if (!op->callee[0]) return (op_is(op, CALLS)) ? wrong_op(v, op, "it calls nothing (%d)", 0) : 1;
 	if (op->in.n != need) return wrong_op(v, op, "it should have %d operands", need);
 	for (int i = 0; i < op->in.n; i++) {
-		const Tensor *a = op->in.at[i], *b = callee_input(op, i);
+		const Tensor *a = op->in.at[i];
 		if (!a) return wrong_op(v, op, "operand %d is missing", i);
-		if (b && (a->spec.dtype != b->spec.dtype || !shape_eq(a->spec.shape, b->spec.shape))) return wrong_op(v, op, "operand %d differs from the callee's input", i);
+		if (!callee_input(op, i)) continue;
+		Spec want = op_operand_spec(op, i);
+		if (a->spec.dtype != want.dtype || !shape_eq(a->spec.shape, want.shape)) return wrong_op(v, op, "operand %d differs from the callee's input", i);
 	}
 	return op->modified.n == 0 || op->modified.n == op->in.n ? 1 : wrong_op(v, op, "it says how %d operands are passed", op->modified.n);
 }

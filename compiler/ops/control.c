@@ -15,7 +15,7 @@ static int check_inputs(Infer *in, const Graph *g, int first, const char *which)
 	Ir *ir = in->b->ir;
 	for (int i = 0; i < g->inputs.n; i++) {
 		const Tensor *want = g->inputs.at[i], *t = infer_tensor(in, first + i);
-		if (!t || spec_same(t->spec, want->spec)) continue;
+		if (!t || spec_same(t->spec, op_operand_spec(in->op, first + i))) continue;
 		Diag *d = infer_error(in, E0425, "input %d of %sdoes not fit %s", i, which, graph_repr(ir->mem, g));
 		diag_label(ir->ds, d, "%s expected, got %s", spec_str(ir->mem, want->spec.dtype, want->spec.shape), spec_str(ir->mem, t->spec.dtype, t->spec.shape));
 		diag_note(ir->ds, d, want->at, "the graph's input `%s` is from here", want->name);
@@ -28,7 +28,7 @@ static int results_of(Infer *in, const Graph *g)
 {
 	in->nout = g->outputs.n;
 	in->many = NEWN(in->b->ir->mem, Spec, g->outputs.n + 1);
-	for (int i = 0; i < g->outputs.n; i++) in->many[i] = g->outputs.at[i]->spec;
+	for (int i = 0; i < g->outputs.n; i++) in->many[i] = op_result_spec(in->op, i);
 	return 1;
 }
 
@@ -44,6 +44,17 @@ OPDEF(call, .type = "Call", .family = "control", .informed = "call_with_info", .
 	       "dtype; numbers become constants. They are passed by value, except those marked by reference, which the graph may write.",
 	.formula = "y = graph(inputs), dx = gradient graph(g, …)");
 
+/* `_rows`, for the loops that autodiff makes: 1 where a pass reads one row of an operand, from the first on, -1 from the last.
+ * Only what is not carried may be read so. */
+static int check_rows(Infer *in, const Graph *g)
+{
+	const AttrVal *rows = op_attr(in->op, "_rows");
+	int ok = rows->ints.n <= g->inputs.n;
+	for (int i = 0; ok && i < rows->ints.n; i++)
+		ok = rows->ints.at[i] == 0 || (i >= g->written_outputs && (rows->ints.at[i] == 1 || rows->ints.at[i] == -1));
+	return ok ? 1 : (infer_error(in, E0429, "`_rows` of `repeat` does not fit its graph"), 0);
+}
+
 static int infer_repeat(Infer *in)
 {
 	const Graph *g = in->op->callee[0];
@@ -58,13 +69,16 @@ static int infer_repeat(Infer *in)
 		diag_label(ir->ds, d, "%s against %s", spec_str(ir->mem, y->spec.dtype, y->spec.shape), spec_str(ir->mem, x->spec.dtype, x->spec.shape));
 		return 0;
 	}
-	return check_inputs(in, g, 0, "`repeat` ") && results_of(in, g);
+	return check_rows(in, g) && check_inputs(in, g, 0, "`repeat` ") && results_of(in, g);
 }
 
 OPDEF(repeat, .type = "Loop", .family = "control", .informed = "repeat_with_info",
-	.params = PARAMS({ "graph", P_GRAPH }, { "repeat_count", P_INT }, { "inputs", P_TENSORS }), .nout = -2, .traits = CALLS, .infer = infer_repeat,
+	.params = PARAMS({ "graph", P_GRAPH }, { "repeat_count", P_INT }, { "inputs", P_TENSORS }, { "_rows", P_INTS, OPTIONAL }), .nout = -2,
+	.traits = CALLS, .infer = infer_repeat,
 	.doc = "Runs a graph `repeat_count` times. The first k inputs carry the k results of one pass to the next; the others are the same every time, "
-	       "or, by reference, keep what the graph writes. A count of 0 returns the initial values.",
+	       "or, by reference, keep what the graph writes. A count of 0 returns the initial values.\n\n"
+	       "The gradient is a loop over the passes from the last to the first. What it needs of a pass is kept as that pass leaves it, one row each, where it "
+	       "is carried, or could not be computed again without repeating a transfer; all else is computed again.",
 	.formula = "y = graph(graph(… (inputs)))");
 
 static int check_condition(Infer *in)

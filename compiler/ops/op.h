@@ -37,6 +37,7 @@ typedef enum ParamKind {
 } ParamKind;
 
 enum { REQUIRED = 0, OPTIONAL = 1 };             /* OPTIONAL: default follows (0, none, …) */
+/* a name with an underscore in front: not of the language, transforms give it */
 typedef struct Param { const char *name; ParamKind kind; int optional; AttrVal init; } Param;
 #define NO_INT INT64_MIN
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"     /* rows leave out what does not apply */

@@ -194,6 +194,7 @@ void op_name_signature(const OpName *o, Buf *out)
 	for (int i = 0, k; (k = op_param_at(d, i)) >= 0; i++) {
 		const Param *p = &d->params[k];
 		if (d->buffer && d->inplace == MODIFIES && op_operand(d, k) == 0 && !inplace) continue;     /* the plain form makes its own */
+		if (p->name[0] == '_') continue;         /* transforms alone give it */
 		buf_printf(out, "%s%s%s", i ? ", " : "", p->kind == P_TENSORS ? "*" : "", p->name);
 		if (kind_name(p)[0]) buf_printf(out, ": %s", kind_name(p));
 		put_default(p, out);

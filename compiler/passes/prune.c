@@ -4,20 +4,25 @@
  * rarely wanted, that of its layers is.  Calls that read the same results share a graph; where they
  * differ, the graph is cloned for each set.  Then outputs that no call of a graph reads go, with the ops
  * behind them and the inputs only those read.  Callers first, so that what a pruned graph no longer asks
- * of its own calls is seen.  Only graphs used by plain calls alone: the others' outputs mean more.
- * After: every output of such a graph is read by every call of it, and every input by an op or output. */
+ * of its own calls is seen.  Only graphs used by plain calls alone: the others' outputs mean more.  Of
+ * graphs that loops use, outputs that autodiff added go, since they are kept for every turn, and inputs
+ * that are not carried.
+ * After: every output of a graph used by plain calls is read by every call of it, and every input by an op
+ * or output. */
 #include "compiler/passes/pass.h"
 
 #include <string.h>
 
 enum { MAX_CLONES = 4 };
 
-static int plain_calls_only(const Graph *g)
+static int calls_only(const Graph *g, int loops_too)
 {
 	for (int i = 0; i < g->calls.n; i++)
-		if (g->calls.at[i]->code != OP_call) return 0;
+		if (g->calls.at[i]->code != OP_call && !(loops_too && g->calls.at[i]->code == OP_repeat)) return 0;
 	return g->calls.n > 0;
 }
+
+static int plain_calls_only(const Graph *g) { return calls_only(g, 0); }
 
 static char *results_read(PassCx *cx, const Op *call)
 {
@@ -53,11 +58,11 @@ static void split_by_use(PassCx *cx, Graph *g)
 	}
 }
 
-static int drop_outputs(Graph *g)
+static int drop_outputs(Graph *g, int from)
 {
 	int dropped = 0;
 
-	for (int k = g->outputs.n - 1; k >= 0; k--) {
+	for (int k = g->outputs.n - 1; k >= from; k--) {
 		int read = 0;
 		for (int i = 0; i < g->calls.n && !read; i++) read = is_used(g->calls.at[i]->out.at[k]);
 		if (read) continue;
@@ -67,8 +72,21 @@ static int drop_outputs(Graph *g)
 	return dropped;
 }
 
+/* how the operands behind i are read moves with them */
+static void drop_rows(Op *loop, int i)
+{
+	AttrVal *rows = &loop->attr[op_param(op_def(loop), "_rows")];
+	int64_t *at = arena_dup(loop->graph->ir->mem, rows->ints.at, (size_t)rows->ints.n * sizeof *at);
+
+	if (rows->ints.n <= i) return;
+	memmove(at + i, at + i + 1, (size_t)(rows->ints.n - i - 1) * sizeof *at);
+	rows->ints.at = at;
+	rows->ints.n--;
+}
+
 static void drop_operand(Op *call, int i)
 {
+	if (call->code == OP_repeat && op_attr(call, "_rows")->ints.n) drop_rows(call, i);
 	for (int k = i; k + 1 < call->in.n; k++) ir_set_input(call, k, call->in.at[k + 1]);
 	ir_set_input(call, call->in.n - 1, NULL);
 	call->in.n--;
@@ -97,9 +115,11 @@ static void drop_input(Graph *g, int i)
 
 static void prune_graph(PassCx *cx, Graph *g, const char *effects)
 {
-	if (!plain_calls_only(g)) return;
-	if (drop_outputs(g)) remove_dead(cx, g, effects);
-	for (int i = g->inputs.n - 1; i >= 0; i--)
+	int plain = plain_calls_only(g);
+
+	if (calls_only(g, 1) && drop_outputs(g, plain ? 0 : g->written_outputs)) remove_dead(cx, g, effects);
+	if (!calls_only(g, 1)) return;
+	for (int i = g->inputs.n - 1; i >= (plain ? 0 : g->written_outputs); i--)
 		if (!is_used(g->inputs.at[i])) drop_input(g, i);
 }
 
@@ -110,13 +130,12 @@ int pass_prune(PassCx *cx)
 	int n = cx->ir->graphs.n, before = n;
 
 	for (int i = 0; i < n; i++) remove_dead(cx, cx->ir->graphs.at[i], effects);
-	for (int i = n - 1; i >= 0; i--)                 /* callers first */
-		if (plain_calls_only(order[i])) {
-			before = cx->ir->graphs.n;
-			split_by_use(cx, order[i]);
-			effects = before == cx->ir->graphs.n ? effects : graph_effects(cx->ir, cx->mem);
-			for (int k = before; k < cx->ir->graphs.n; k++) prune_graph(cx, cx->ir->graphs.at[k], effects);
-			prune_graph(cx, order[i], effects);
-		}
+	for (int i = n - 1; i >= 0; i--) {               /* callers first */
+		before = cx->ir->graphs.n;
+		if (plain_calls_only(order[i])) split_by_use(cx, order[i]);
+		effects = before == cx->ir->graphs.n ? effects : graph_effects(cx->ir, cx->mem);
+		for (int k = before; k < cx->ir->graphs.n; k++) prune_graph(cx, cx->ir->graphs.at[k], effects);
+		prune_graph(cx, order[i], effects);
+	}
 	return pass_trim(cx);
 }

@@ -2,8 +2,8 @@
  *
  * One Run serves one request and all graphs called on the way; one Autodiff is one graph being
  * differentiated.  ad_reach.c finds where gradients can go, autodiff.c walks the ops backwards,
- * ad_fwd.c brings forward tensors into the gradient graph, ad_calls.c handles call, repeat and
- * conditional. */
+ * ad_fwd.c brings forward tensors into the gradient graph, ad_calls.c handles call and conditional,
+ * ad_loop.c repeat. */
 #ifndef COMPILER_TRANSFORMS_AD_H
 #define COMPILER_TRANSFORMS_AD_H
 
@@ -70,5 +70,21 @@ void    ad_prune(Autodiff *ad);                              /* drop what no out
 /* ad_calls.c */
 int  ad_callees(Autodiff *ad);                               /* differentiate what is called on the way first; 0 after a diagnostic */
 void ad_call_grad(Grad *gr, Op *op);
+GradInfo *ad_info_of(Run *run, Graph *callee);               /* given or made; NULL: none yet */
+
+/* one use of a graph by an op: where the operands of its gradient graph's call come from */
+typedef struct Site {
+	Grad *gr;
+	Op *op;
+	GradInfo *gi;
+	int first_in;                /* operand of op that feeds input 0 */
+	Tensor **value;              /* repeat: inputs of this turn instead of op's, then results; else NULL */
+	Tensor **dout;               /* repeat: incoming gradients instead of op's results'; NULL: none came in */
+} Site;
+Tensor **ad_operands(Site *s);                               /* one per input of gi->graph */
+
+/* ad_loop.c */
+void ad_keep_turns(Autodiff *ad, Op *op);                    /* let a repeat's graph hand out what its gradient will need of every turn */
+void ad_loop(Grad *gr, Op *op);
 
 #endif

@@ -1,14 +1,9 @@
-/* ad_calls.c — gradients of call, repeat and conditional.
+/* ad_calls.c — gradients of call and conditional; those of repeat are in ad_loop.c.
  *
  * call         a call of the callee's gradient graph, which is built once and shared by all sites (R192)
  * conditional  a conditional on the same predicate; each branch calls its gradient graph and gives zeros
- *              for the other branch's inputs, paired by position (R195)
- * repeat       the states between iterations are computed again by calling the body, then the body's
- *              gradient graph is called once per iteration from the last to the first.  Gradients of the
- *              carried inputs travel along; those of the others add up. */
+ *              for the other branch's inputs, paired by position (R195) */
 #include "compiler/transforms/ad.h"
-
-enum { MAX_UNROLL = 4096 };
 
 static int refuse_callee(Run *run, const Graph *callee, const Op *site)
 {
@@ -21,7 +16,7 @@ static int refuse_callee(Run *run, const Graph *callee, const Op *site)
 	return 0;
 }
 
-static GradInfo *info_of(Run *run, Graph *callee)
+GradInfo *ad_info_of(Run *run, Graph *callee)
 {
 	GradInfo *gi = run->o->called ? map_get(run->o->called, callee) : NULL;
 
@@ -34,7 +29,7 @@ static int need(Run *run, Graph *callee, const Op *site)
 	VEC(Tensor *) required = { 0 };
 	Reach *r;
 
-	if (info_of(run, callee)) return 1;
+	if (ad_info_of(run, callee)) return 1;
 	if (callee->not_differentiable) return refuse_callee(run, callee, site);
 	if (!ad_checks(run, callee)) return 0;
 	r = ad_reach_callee(run, callee);
@@ -56,21 +51,12 @@ int ad_callees(Autodiff *ad)
 		for (int k = 0; k < op->out.n; k++) wanted |= ad_state(ad, op->out.at[k])->wanted;
 		for (int k = 0; k < 2 && wanted; k++)
 			if (op->callee[k] && !need(ad->run, op->callee[k], op)) return 0;
+		if (wanted && op->code == OP_repeat) ad_keep_turns(ad, op);
 	}
 	return 1;
 }
 
 /* --- operands of a gradient graph's call ---------------------------------------------------------------- */
-
-/* one use of a graph: where its inputs come from and its results go */
-typedef struct Site {
-	Grad *gr;
-	Op *op;
-	GradInfo *gi;
-	int first_in;                /* operand of op that feeds input 0 */
-	Tensor **value;              /* repeat: inputs of this iteration instead of op's, then results; else NULL */
-	Tensor **dout;               /* repeat: incoming gradients instead of op's results'; NULL: none came in */
-} Site;
 
 static Tensor *incoming(Site *s, int k)
 {
@@ -107,15 +93,17 @@ static Tensor *forward_value(Site *s, Tensor *t)
 		if (s->value) return s->value[t->input_index];
 		return grad_fwd(s->gr, s->op->in.at[s->first_in + t->input_index]);
 	}
-	for (int k = 0; k < g->outputs.n; k++)
-		if (g->outputs.at[k] == t && s->value && s->value[g->inputs.n + k]) return s->value[g->inputs.n + k];
-		else if (g->outputs.at[k] == t) return grad_fwd(s->gr, s->op->out.at[k]);
+	for (int k = 0; k < g->outputs.n; k++) {
+		if (g->outputs.at[k] != t) continue;
+		if (!s->value) return grad_fwd(s->gr, s->op->out.at[k]);
+		if (s->value[g->inputs.n + k]) return s->value[g->inputs.n + k];
+	}
 	s->gr->ad->failed = 1;
 	grad_refuse(s->gr, s->op, "the gradient information given for what it calls needs a value the call does not have");
 	return b_zeros(&s->gr->b, t->spec);
 }
 
-static Tensor **grad_operands(Site *s)
+Tensor **ad_operands(Site *s)
 {
 	GradInfo *gi = s->gi;
 	Tensor **in = NEWN(s->gr->ad->mem, Tensor *, gi->ins.n + 1);
@@ -141,7 +129,7 @@ static Tensor **grad_operands(Site *s)
 static void plain_call(Grad *gr, Op *op, GradInfo *gi)
 {
 	Site s = { gr, op, gi, 0, NULL, NULL };
-	Tensor **in = grad_operands(&s);
+	Tensor **in = ad_operands(&s);
 	Op *call;
 
 	if (gr->ad->failed) return;
@@ -192,7 +180,7 @@ static Graph *branch_graph(Grad *gr, Op *op, int branch, GradInfo *const *gi)
 
 static void conditional(Grad *gr, Op *op)
 {
-	GradInfo *gi[2] = { info_of(gr->ad->run, op->callee[0]), info_of(gr->ad->run, op->callee[1]) };
+	GradInfo *gi[2] = { ad_info_of(gr->ad->run, op->callee[0]), ad_info_of(gr->ad->run, op->callee[1]) };
 	int n = op->callee[0]->inputs.n, k = 0;
 	VEC(Tensor *) in = { 0 };
 	Graph *branch[2];
@@ -201,7 +189,7 @@ static void conditional(Grad *gr, Op *op)
 	vec_push(gr->ad->mem, &in, grad_fwd(gr, op->in.at[0]));
 	for (int side = 0; side < 2; side++) {
 		Site s = { gr, op, gi[side], side ? 1 + n : 1, NULL, NULL };
-		Tensor **x = gi[side] ? grad_operands(&s) : NULL;
+		Tensor **x = gi[side] ? ad_operands(&s) : NULL;
 
 		for (int i = 0; x && i < gi[side]->ins.n; i++) vec_push(gr->ad->mem, &in, x[i]);
 	}
@@ -213,80 +201,11 @@ static void conditional(Grad *gr, Op *op)
 			grad_add(gr, op, i, c->out.at[k++]);
 }
 
-/* --- repeat ------------------------------------------------------------------------------------------------- */
-
-static int can_unroll(Grad *gr, Op *op, int64_t count)
-{
-	if (ad_has_effect(gr->ad->run, op)) {
-		grad_refuse(gr, op, "its body transfers or prints, which computing the states again would repeat");
-		return 0;
-	}
-	if (count > MAX_UNROLL) {
-		grad_refuse(gr, op, "it has more than 4096 iterations, all of whose states would be kept");
-		return 0;
-	}
-	return 1;
-}
-
-/* inputs of every iteration, then its results: row i of `count` rows; the last results are the repeat's own */
-static Tensor **repeat_states(Grad *gr, Op *op, int count, int carried)
-{
-	Graph *g = op->callee[0];
-	int width = g->inputs.n + g->outputs.n;
-	Tensor **row = NEWN(gr->ad->mem, Tensor *, (size_t)width * (size_t)count + 1);
-
-	for (int k = 0; k < g->inputs.n; k++) row[k] = grad_fwd(gr, op->in.at[k]);
-	for (int i = 0; i < count; i++) {
-		Tensor **now = row + (size_t)i * (size_t)width;
-		Op *call;
-
-		if (i + 1 == count) break;
-		call = ir_call(&gr->b, OP_call, g, NULL, now, g->inputs.n, NULL);
-		for (int k = 0; k < g->outputs.n; k++) now[g->inputs.n + k] = call->out.at[k];
-		for (int k = 0; k < g->inputs.n; k++)
-			now[width + k] = k < carried ? call->out.at[k] : now[k];
-	}
-	return row;
-}
-
-static Tensor *plus(Grad *gr, Tensor *sum, Tensor *x)
-{
-	return sum ? b_op2(&gr->b, OP_add, sum, x) : x;
-}
-
-static void repeat(Grad *gr, Op *op)
-{
-	Graph *g = op->callee[0];
-	GradInfo *gi = info_of(gr->ad->run, g);
-	int64_t count = op_attr(op, "repeat_count")->i;
-	int carried = g->written_outputs, nin = g->inputs.n, width = nin + g->outputs.n;
-	Tensor **rows, **dout, **din;
-
-	if (!can_unroll(gr, op, count)) return;
-	dout = NEWN(gr->ad->mem, Tensor *, g->outputs.n + 1);
-	din = NEWN(gr->ad->mem, Tensor *, nin + 1);
-	for (int k = 0; k < op->out.n; k++) dout[k] = grad_has(gr, op, k) ? grad_of(gr, op, k) : NULL;
-	rows = count ? repeat_states(gr, op, (int)count, carried) : NULL;
-	for (int i = (int)count - 1; i >= 0 && gi && !gr->ad->failed; i--) {
-		Site s = { gr, op, gi, 0, rows + (size_t)i * (size_t)width, dout };
-		Op *call = ir_call(&gr->b, OP_call, gi->graph, NULL, grad_operands(&s), gi->ins.n, NULL);
-
-		for (int k = 0; k < op->out.n; k++) dout[k] = NULL;      /* outputs that autodiff added were those of the last turn */
-		for (int j = 0; j < gi->outs.n; j++) {
-			int k = gi->outs.at[j].fwd->input_index;
-			if (k < 0) continue;
-			if (k < carried) dout[k] = call->out.at[j];
-			else din[k] = plus(gr, din[k], call->out.at[j]);
-		}
-	}
-	for (int k = 0; k < nin; k++) grad_add(gr, op, k, k < carried ? dout[k] : din[k]);
-}
-
 void ad_call_grad(Grad *gr, Op *op)
 {
 	GradInfo *gi;
 
 	if (op->code == OP_conditional) conditional(gr, op);
-	else if (op->code == OP_repeat) repeat(gr, op);
-	else if ((gi = info_of(gr->ad->run, op->callee[0]))) plain_call(gr, op, gi);
+	else if (op->code == OP_repeat) ad_loop(gr, op);
+	else if ((gi = ad_info_of(gr->ad->run, op->callee[0]))) plain_call(gr, op, gi);
 }

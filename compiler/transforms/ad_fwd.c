@@ -3,9 +3,10 @@
  * A gradient rule asks for the values it needs.  Inputs and outputs of the forward graph become inputs
  * of the gradient graph.  A value from the inside becomes an extra output of the forward graph, and
  * every call of it hands the value on (R223, R239) — unless the graph is used by a repeat or a
- * conditional, which have no place for extra outputs: then it is computed again from what the gradient
- * graph has.  Constants are repeated, and plain views are taken again rather than handed over, since
- * they cost nothing.  Computing again must not repeat effects (R241). */
+ * conditional: a loop would have to keep it for every turn, a branch to give it for the other branch too,
+ * so there it is computed again from what the gradient graph has.  Only what comes out of an effect, a
+ * transfer say, is handed on even there, since computing again must not repeat effects (R241).
+ * Constants are repeated, and plain views are taken again rather than handed over, since they cost nothing. */
 #include "compiler/transforms/ad.h"
 
 #include <stdlib.h>
@@ -31,18 +32,6 @@ static Tensor *as_input(Autodiff *ad, Tensor *t)
 static int is_view(const Op *op)
 {
 	return op && op_def(op)->inplace == VIEWS && op->in.n == 1;
-}
-
-static Tensor *no_recompute(Autodiff *ad, Build *b, Op *op, Tensor *t)
-{
-	if (!ad->failed) {
-		Diag *d = diag(b->ir->ds, E0508, op->at, "`%s` cannot be computed again inside a gradient graph", op_def(op)->name);
-		diag_label(b->ir->ds, d, "the gradient needs `%s`", t->name);
-		diag_note(b->ir->ds, d, ad->fwd->at, "graph `%s` is used by a repeat or a conditional, so its inner values cannot be handed over", ad->fwd->id);
-		diag_help(b->ir->ds, d, (Span){ 0 }, "make the value an input or an output of the graph");
-	}
-	ad->failed = 1;
-	return b_zeros(b, t->spec);
 }
 
 /* does running g again do something besides computing; remembered, since graphs share callees */
@@ -76,7 +65,7 @@ static Tensor *direct(Autodiff *ad, Build *b, Tensor *t)
 	if (t->kind == T_CONSTANT && !out) return f->seen = ir_constant(b, t->data, t->name);
 	if (!t->def || out) return f->seen = as_input(ad, t);
 	if (!ad->recompute && !is_view(t->def)) return f->seen = as_input(ad, t);
-	if (t->def->code != OP_print_tensor && ad_has_effect(ad->run, t->def)) return f->seen = no_recompute(ad, b, t->def, t);
+	if (t->def->code != OP_print_tensor && ad_has_effect(ad->run, t->def)) return f->seen = as_input(ad, t);
 	return NULL;
 }
 

@@ -50,6 +50,9 @@ static void mark_operands(Run *run, Reach *r, Op *op, Op *refusal)
 			int other = i > n;
 			mark_call_input(run, r, op, i, op->callee[other], other ? i - 1 - n : i - 1, refusal);
 		}
+	} else if (op->code == OP_repeat && !op_attr(op, "repeat_count")->i) {      /* values pass as they are */
+		for (int i = 0; i < op->callee[0]->written_outputs; i++)
+			mark(run, r, op->in.at[i], refusal);
 	} else if (op_is(op, CALLS)) {
 		for (int i = 0; i < op->in.n; i++)
 			mark_call_input(run, r, op, i, op->callee[0], i, refusal);
