@@ -284,8 +284,9 @@ typedef struct pxl_traffic {
 	size_t size;
 	uint64_t host_loads, host_stores, remote_loads, remote_stores, code_loads;
 	uint64_t exchanges;                        /* steps in which something moved */
+	uint64_t weights_to_host, weights_from_host;   /* how often variables came from the device, and went there */
 } pxl_traffic;
-#define PXL_TRAFFIC_INIT { sizeof(pxl_traffic), 0, 0, 0, 0, 0, 0 }
+#define PXL_TRAFFIC_INIT { sizeof(pxl_traffic), 0, 0, 0, 0, 0, 0, 0, 0 }
 PXL_API void     pxl_get_traffic(const pxl_session *s, pxl_traffic *out);       /* out->size set */
 
 /* Variables by name, as safetensors. Loading checks every shape before writing any; what is missing on either side is an

@@ -200,7 +200,7 @@ void pxl_get_traffic(const pxl_session *s, pxl_traffic *out)
 	if (!s || !out) return;
 	RtTraffic t = rt_session_traffic(s->rt);
 	pxl_traffic now = { out->size, t.moves[PXLRT_HOST_LOAD], t.moves[PXLRT_HOST_STORE], t.moves[PXLRT_REMOTE_LOAD], t.moves[PXLRT_REMOTE_STORE],
-	                    t.moves[PXLRT_CODE_LOAD], t.exchanges };
+	                    t.moves[PXLRT_CODE_LOAD], t.exchanges, (uint64_t)rt_session_transfers(s->rt, 1), (uint64_t)rt_session_transfers(s->rt, 0) };
 	memcpy(out, &now, out->size < sizeof now ? out->size : sizeof now);
 }
 

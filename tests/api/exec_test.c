@@ -1,11 +1,11 @@
-/* exec_test.c — whole programs: every model in tests/exec, run as its comments say and compared.
+/* exec_test.c — whole programs: every model in tests/exec and examples/guide, run as its comments say and compared.
  *
  *   # shows: R175 A50          rules that the file's expectations show; may stand at the end of a line
  *   # program: p               begins a case; without it the only program is meant
  *   # set: n = 3               a parameter
  *   # in: x = 1 2 3            an input stream, in order of elements ([ ] and , are decoration)
  *   # var: w = 0.5             write a variable before the first run
- *   # runs: 2                  how often to run (1)
+ *   # runs: 2                  how often to run (1); 0: build it, and say no more
  *   # expect: y = 3 ~1e-5      an output stream, or a variable, afterwards; tolerance relative to 1 + |want| (1e-6)
  *   # fails: text              running fails with this in its message
  *   # error: E0301 7           building fails with this code at this line (the line may be left out)
@@ -187,7 +187,7 @@ static void run_case(Run *r)
 	if (pxl_session_new(r->p, &so, &r->s) != PXL_OK) { complain(r, "session", pxl_errmsg(r->cx)); return; }
 	each_line(r, "var", 0);
 	each_line(r, "in", 0);
-	pxl_status st = pxl_run(r->s, (size_t)r->c->runs);
+	pxl_status st = r->c->runs ? pxl_run(r->s, (size_t)r->c->runs) : PXL_OK;
 	if (r->c->fails[0]) {
 		if (st == PXL_ERUN && strstr(pxl_session_errmsg(r->s), r->c->fails)) CHECK(shows, 1);
 		else complain(r, "expected to fail while running", pxl_session_errmsg(r->s));
@@ -284,23 +284,33 @@ static int ends_with(const char *s, const char *end)
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
+static int list_models(const char *folder, const char *only, char **paths, int max)
+{
+	int n = 0;
+	DIR *d = opendir(folder);
+	for (struct dirent *e; d && (e = readdir(d)) && n < max;) {
+		char path[600];
+		if (!ends_with(e->d_name, ".pxl") || !strstr(e->d_name, only)) continue;
+		snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+		paths[n++] = strdup(path);
+	}
+	if (d) closedir(d);
+	qsort(paths, (size_t)n, sizeof *paths, by_name);
+	return n;
+}
+
 int main(int argc, char **argv)
 {
 	const char *only = argc > 1 ? argv[1] : "";
-	char *names[1000], path[600];
-	int n = 0;
-	DIR *d = opendir("tests/exec");
-	for (struct dirent *e; d && (e = readdir(d));)
-		if (ends_with(e->d_name, ".pxl") && strstr(e->d_name, only)) names[n++] = strdup(e->d_name);
-	if (d) closedir(d);
-	qsort(names, (size_t)n, sizeof *names, by_name);
+	char *paths[1000];
+	int n = list_models("tests/exec", only, paths, 500);
+	n += list_models("examples/guide", only, paths + n, 500);
 	CHECK("", n > 0);
 	for (int i = 0; i < n; i++) {
-		snprintf(path, sizeof path, "tests/exec/%s", names[i]);
-		one_file(path, 0, PXL_JIT_TCC);
-		one_file(path, 2, PXL_JIT_TCC);
-		if (getenv("PXL_TEST_CC")) one_file(path, 2, PXL_JIT_CC);
-		free(names[i]);
+		one_file(paths[i], 0, PXL_JIT_TCC);
+		one_file(paths[i], 2, PXL_JIT_TCC);
+		if (getenv("PXL_TEST_CC")) one_file(paths[i], 2, PXL_JIT_CC);
+		free(paths[i]);
 	}
 	return check_done();
 }

@@ -20,4 +20,10 @@ expect 0 "$PXLC" test $M "$@" --weights "$T/m.st"
 has 'accuracy: 0.9'
 has '125/125' err
 check "the accuracy" above "$(sed -n 's/^accuracy: //p' "$T/out")" "$([ $steps = 7500 ] && echo 0.955 || echo 0.9)"
+# the guide's smaller network: weights travel by name from one program to the other
+G=examples/guide/mnist.pxl
+expect 0 "$PXLC" train $G "$@" --limit 200 --save "$T/g.st" --json
+check "its loss falls" above 2.3 "$(json loss)"
+expect 0 "$PXLC" test $G "$@" --weights "$T/g.st" --limit 2
+has 'accuracy: '
 done_here A327 A329 A330

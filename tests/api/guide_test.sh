@@ -1,0 +1,28 @@
+# The hosts of examples/guide, built with nothing but pxl.h, say what the guide promises.
+. tests/cli/lib.sh
+case $B in */san) exit 0;; esac
+for e in simple_addition tensor_get_write tensor_get_write_adv nested_session_contexts repeat_graph_2 remote_variable; do
+	check "$e builds" gcc -std=c99 -pedantic -Wall -Wextra -Werror -Wno-unused-function -Icompiler/api "examples/guide/$e.c" "$B/libpxl.a" -lz -lm -ldl -lpthread -o "$T/$e"
+done
+cd examples/guide || exit 1
+expect 0 "$T/simple_addition"
+has '10 + 20 = 30, and 30 again'
+expect 0 "$T/tensor_get_write"
+has 'sum = 4, a = 3, b = 1'
+has 'a = 5, sum = 6'
+expect 0 "$T/tensor_get_write_adv"
+has 'written while detached   5   to host 0, from host 0'
+has 'attached                 5   to host 0, from host 1'
+has 'after a run              5   to host 1, from host 1'
+has 'the other one            1   to host 1, from host 1'
+has 'written while attached   5   to host 1, from host 2'
+has 'detached                 5   to host 2, from host 2'
+has 'the other one            1   to host 2, from host 2'
+expect 0 "$T/nested_session_contexts"
+printf 'before       detached\nouter        attached\ninner        attached\nouter again  attached\nafter        detached\n' | cmp -s - "$T/out" || { echo 'FAILED: contexts'; cat "$T/out"; bad=1; }
+expect 0 "$T/repeat_graph_2"
+has '8 turns, 0 wrong'
+expect 0 "$T/remote_variable"
+has 'stream 3, handle 3'
+has 'handle 42'
+done_here R274 R275 R278 R284 R285 R286 R287 R288 R290 R294 R298 R305 R336
