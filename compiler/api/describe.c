@@ -1,6 +1,8 @@
 /* describe.c — what the library knows about itself, as text: ops, diagnostics, passes. */
 #include "compiler/api/internal.h"
+#include "lang/base/table.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,4 +173,18 @@ pxl_status pxl_describe(pxl_ctx *cx, const char *what, const char *name, const c
 const char *pxl_nearest(const char *word, const char *const *known, int n)
 {
 	return word && known ? nearest(word, known, n) : NULL;
+}
+
+const char *pxl_table(pxl_ctx *cx, const char *const *cells, int rows, int columns, const char *delimiter, int header)
+{
+	jmp_buf oom;
+	if (!cx || !cells || rows < 1 || columns < 1 || rows > INT_MAX / columns) return "";
+	for (int i = 0; i < rows * columns; i++)
+		if (!cells[i]) return "";
+	Arena *mem = cx_text(cx);
+	mem->oom = &oom;
+	if (setjmp(oom)) return "";
+	Buf b = buf_new(mem);
+	text_table(cells, rows, columns, delimiter ? delimiter : " | ", header, &b);
+	return b.s;
 }

@@ -356,6 +356,8 @@ PXL_API void   pxl_convert(pxl_dtype to, void *dst, pxl_dtype from, const void *
 /* "ops" (all, one a line), "ops.json", "op" NAME, "op.json" NAME, "op.md" (the manual of all), "explain" CODE, "errors.md", "passes".
  * EINVAL for an unknown name, with the nearest one in the message. Valid till the next call on cx. */
 PXL_API PXL_MUST pxl_status pxl_describe(pxl_ctx *cx, const char *what, const char *name, const char **out);
+/* rows * columns cells, row by row, as lines in columns, with a rule of dashes under a header. Valid till the next call on cx; "" when memory runs out */
+PXL_API const char *pxl_table(pxl_ctx *cx, const char *const *cells, int rows, int columns, const char *delimiter, int header);
 /* the one of the known words that was probably meant, or NULL: for "did you mean" */
 PXL_API const char *pxl_nearest(const char *word, const char *const *known, int n);
 

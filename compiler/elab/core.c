@@ -1,5 +1,6 @@
 /* core.c — built-in functions on host values: print, len, range, and what Python users expect beside them. */
 #include "compiler/elab/eval.h"
+#include "lang/base/table.h"
 
 #include <errno.h>
 #include <math.h>
@@ -327,6 +328,46 @@ static Value do_error(Elab *e, Call *c)
 	return fail(e, E0112, c->at, "%s", b.s);
 }
 
+typedef VEC(const char *) TextList;
+
+/* --- tables ------------------------------------------------------------------------------------------------ */
+/* the cells of one row behind those of the rows before; 0 after a diagnostic */
+static int take_row(Elab *e, Value row, int number, int columns, Span at, TextList *out)
+{
+	List cells = { 0 };
+	if (!items_of(e, row, at, &cells)) return 0;
+	if (cells.n != columns) {
+		fail(e, E0114, at, "row %d has %d cells, row 0 has %d", number, cells.n, columns);
+		return 0;
+	}
+	for (int k = 0; k < cells.n; k++) {
+		Buf b = buf_new(e->mem);
+		buf_puts(&b, "");
+		value_show(e, cells.at[k], 0, &b);
+		vec_push(e->mem, out, b.s);
+	}
+	return 1;
+}
+
+static Value do_table(Elab *e, Call *c)
+{
+	const char *delimiter = " | ";
+	int header = 1, columns = 0;
+	List rows = { 0 }, first = { 0 };
+	TextList cells = { 0 };
+	if (is_given(c->arg[1]) && !want_str(e, c->arg[1], c->at, "`delimiter`", &delimiter)) return v_error();
+	if (is_given(c->arg[2]) && !want_bool(e, c->arg[2], c->at, "`header`", &header)) return v_error();
+	if (!items_of(e, c->arg[0], c->at, &rows)) return v_error();
+	if (rows.n && !items_of(e, rows.at[0], c->at, &first)) return v_error();
+	columns = first.n;
+	for (int i = 0; i < rows.n; i++)
+		if (!step(e, c->at) || !take_row(e, rows.at[i], i, columns, c->at, &cells)) return v_error();
+	Buf b = buf_new(e->mem);
+	buf_puts(&b, "");
+	text_table(cells.at, rows.n, columns, delimiter, header, &b);
+	return v_str(e->mem, b.s, b.n);
+}
+
 const Builtin core_builtins[] = {
 	{ "print", "*values sep? end?", do_print }, { "len", "x", do_len }, { "range", "start stop? step?", do_range },
 	{ "enumerate", "values start?", do_enumerate }, { "zip", "*lists", do_zip }, { "list", "values?", do_list },
@@ -334,5 +375,5 @@ const Builtin core_builtins[] = {
 	{ "str", "x", do_str }, { "repr", "x", do_repr }, { "abs", "x", tensor_abs }, { "round", "x", do_round },
 	{ "min", "*values **named", tensor_min }, { "max", "*values **named", tensor_max }, { "sum", "*values **named", tensor_sum },
 	{ "sorted", "values", do_sorted }, { "reversed", "values", do_reversed }, { "all", "values", do_all }, { "any", "values", do_any },
-	{ "map", "f values", do_map }, { "type", "x", do_type }, { "error", "message", do_error }, { NULL, NULL, NULL }
+	{ "map", "f values", do_map }, { "type", "x", do_type }, { "table_to_string", "rows delimiter? header?", do_table }, { "error", "message", do_error }, { NULL, NULL, NULL }
 };

@@ -77,13 +77,25 @@ static Value do_array(Elab *e, Call *c)
 	return a ? v_of(V_ARRAY, a) : v_error();
 }
 
+/* Arrays never change, so one may stand for its copy (R454). */
+static Value do_to_numpy(Elab *e, Call *c)
+{
+	DType t = DT_F32;
+	int downcast = 1, copy = 1;
+	if (is_given(c->arg[1]) && !want_dtype(e, c->arg[1], c->at, "`dtype`", &t)) return v_error();
+	if (is_given(c->arg[2]) && !want_bool(e, c->arg[2], c->at, "`downcast`", &downcast)) return v_error();
+	if (is_given(c->arg[3]) && !want_bool(e, c->arg[3], c->at, "`copy`", &copy)) return v_error();
+	HostArray *a = array_of(e, c->arg[0], is_given(c->arg[1]) ? (int)t : -1, downcast, c->at);
+	return a ? v_of(V_ARRAY, a) : v_error();
+}
+
 static Value do_as_dtype(Elab *e, Call *c);
 
 const Builtin host_builtins[] = {
 	{ "zeros", "shape? dtype?", do_zeros }, { "ones", "shape? dtype?", do_ones }, { "full", "value shape? dtype?", do_full },
 	{ "arange", "start stop? step? dtype?", do_arange }, { "normal", "mean? deviation? shape? dtype?", do_normal },
 	{ "truncated_normal", "mean? deviation? shape? dtype?", do_truncated }, { "uniform", "low? high? shape? dtype?", do_uniform },
-	{ "array", "values dtype?", do_array }, { "as_dtype", "x", do_as_dtype }, { NULL, NULL, NULL }
+	{ "array", "values dtype?", do_array }, { "to_numpy", "x dtype? downcast? copy?", do_to_numpy }, { "as_dtype", "x", do_as_dtype }, { NULL, NULL, NULL }
 };
 
 /* --- methods of arrays -------------------------------------------------------------------------------------------------- */

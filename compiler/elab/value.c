@@ -63,6 +63,14 @@ static int key_text(Buf *b, Value v, int depth)
 		if (v.u.f >= -9e18 && v.u.f <= 9e18 && v.u.f == (double)(int64_t)v.u.f) buf_printf(b, "i%lld", (long long)v.u.f);
 		else { buf_putc(b, 'f'); buf_float(b, v.u.f); }
 		return 1;
+	case V_SPEC: {
+		const Spec *s = v.u.spec;
+		const Shape *shape[2] = { &s->shape, s->has_meta ? &s->meta : NULL };
+		buf_printf(b, "S%d", (int)s->dtype);
+		for (int i = 0; i < 2; i++)
+			for (int k = -1; shape[i] && k < shape[i]->rank; k++) buf_printf(b, "%c%lld", k < 0 ? '/' : ',', k < 0 ? 0 : (long long)shape[i]->dim[k]);
+		return 1;
+	}
 	case V_TUPLE:
 		buf_putc(b, '(');
 		for (int i = 0; i < v.u.list->n; i++) {
@@ -84,7 +92,7 @@ const void *dict_key(Intern *names, Value v)
 {
 	switch (v.kind) {
 	case V_ERROR: case V_UNSET: case V_LIST: case V_DICT: case V_TREE: case V_ARRAY: return NULL;
-	case V_NONE: case V_BOOL: case V_INT: case V_FLOAT: case V_STR: case V_DTYPE: case V_TUPLE: break;
+	case V_NONE: case V_BOOL: case V_INT: case V_FLOAT: case V_STR: case V_DTYPE: case V_SPEC: case V_TUPLE: break;
 	default: return v.u.p;
 	}
 	Buf b = buf_new(names->mem);
@@ -155,7 +163,9 @@ static int equal_parts(Value a, Value b, Compare *c)
 	case V_DICT:  return a.u.dict == b.u.dict || same_dict(a.u.dict, b.u.dict, c);
 	case V_RANGE: return !memcmp(a.u.range, b.u.range, sizeof(Range));
 	case V_GROUPING: return a.u.grouping->ir == b.u.grouping->ir && a.u.grouping->index == b.u.grouping->index;
-	case V_SPEC:  return a.u.spec->dtype == b.u.spec->dtype && shape_eq(a.u.spec->shape, b.u.spec->shape);
+	case V_SPEC:
+		if (a.u.spec->dtype != b.u.spec->dtype || !shape_eq(a.u.spec->shape, b.u.spec->shape) || a.u.spec->has_meta != b.u.spec->has_meta) return 0;
+		return !a.u.spec->has_meta || shape_eq(a.u.spec->meta, b.u.spec->meta);
 	default:      return values_same(a, b);
 	}
 }

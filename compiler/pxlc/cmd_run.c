@@ -32,6 +32,32 @@ static int no_stream(Host *h, pxl_kind kind, const char *name)
 	return EXIT_USAGE;
 }
 
+static int is_fed(const Host *h, const char *name)
+{
+	size_t n = strlen(name);
+	for (int k = 0; k < h->c->in.n; k++)
+		if (!strncmp(h->c->in.at[k], name, n) && h->c->in.at[k][n] == '=') return 1;
+	return 0;
+}
+
+/* what each input takes, and which are there */
+static void show_inputs(Host *h)
+{
+	enum { COLUMNS = 3, MOST = 100 };
+	char spec[MOST][256];
+	const char *cells[COLUMNS * (MOST + 1)] = { "input", "takes", "data" };
+	pxl_info info;
+	int n = 1;
+	for (int i = 0; n <= MOST && pxl_get_info(h->p, i, &info); i++) {
+		if (info.kind != PXL_INPUT || !info.used) continue;
+		spec_text(info.dtype, info.rank, info.dim, spec[n - 1], sizeof *spec);
+		cells[COLUMNS * n] = info.name;
+		cells[COLUMNS * n + 1] = spec[n - 1];
+		cells[COLUMNS * n++ + 2] = is_fed(h, info.name) ? "given" : "missing";
+	}
+	fputs(pxl_table(h->cx, cells, n, COLUMNS, NULL, 1), stderr);
+}
+
 static int feed_all(Host *h)
 {
 	pxl_info info;
@@ -47,13 +73,12 @@ static int feed_all(Host *h)
 	}
 	for (int i = 0; pxl_get_info(h->p, i, &info); i++) {
 		if (info.kind != PXL_INPUT || !info.used) continue;
-		size_t n = strlen(info.name);
-		int given = 0;
-		for (int k = 0; k < h->c->in.n; k++) given |= !strncmp(h->c->in.at[k], info.name, n) && h->c->in.at[k][n] == '=';
-		if (given) continue;
+		if (is_fed(h, info.name)) continue;
 		char spec[256] = "";
 		spec_text(info.dtype, info.rank, info.dim, spec, sizeof spec);
-		return usage(h->c, "input `%s` has no data; give it %s with --in %s=FILE.npy", info.name, spec, info.name);
+		usage(h->c, "input `%s` has no data; give it %s with --in %s=FILE.npy", info.name, spec, info.name);
+		show_inputs(h);
+		return EXIT_USAGE;
 	}
 	return 0;
 }
