@@ -1,0 +1,142 @@
+/* goldens_test.c — PopXL's integration tests of sessions: sizes of what goes in and out, uneven loads, carried state, what holds after leaving. */
+#include <stdlib.h>
+
+#include "compiler/api/pxl.h"
+#include "tests/check.h"
+
+typedef struct World { pxl_ctx *cx; pxl_model *m; pxl_program *p; pxl_session *s; int in, out; } World;
+
+static int open_world(World *w, const char *text)
+{
+	*w = (World){ 0 };
+	pxl_status st = pxl_ctx_new(NULL, &w->cx);
+	if (st == PXL_OK) st = pxl_compile_memory(w->cx, "golden.pxl", text, strlen(text), &w->m);
+	if (st == PXL_OK) st = pxl_program_new(w->m, NULL, &w->p);
+	if (st == PXL_OK) st = pxl_session_new(w->p, NULL, &w->s);
+	if (st != PXL_OK) printf("%s\n%s\n", text, pxl_diag_count(w->cx) ? pxl_diag_text(w->cx, 0, PXL_DIAG_FULL) : pxl_errmsg(w->cx));
+	w->in = w->p ? pxl_find(w->p, PXL_INPUT, "x") : -1;
+	w->out = w->p ? pxl_find(w->p, PXL_OUTPUT, "y") : -1;
+	return st == PXL_OK;
+}
+
+static void close_world(World *w)
+{
+	pxl_session_free(w->s);
+	pxl_program_free(w->p);
+	pxl_model_free(w->m);
+	pxl_ctx_free(w->cx);
+}
+
+static pxl_array array_f32(float *data, int rank, const int64_t *dim)
+{
+	pxl_array a = { .dtype = PXL_F32, .rank = rank, .nelem = 1, .data = data };
+	for (int i = 0; i < rank; i++) a.nelem *= (size_t)(a.dim[i] = dim[i]);
+	a.bytes = a.nelem * sizeof *data;
+	return a;
+}
+
+/* --- sizes: [transfers][replicas] in front of a stream's shape, ones left out or kept ------------------------------- */
+static int doubles(const char *shape, int n0, int n1, int d, int r)
+{
+	char text[512];
+	World w;
+	float *x = malloc(sizeof *x * (size_t)(d * r * n0 * n1) * 2), *y = x + d * r * n0 * n1;
+	int n = d * r * n0 * n1, ok;
+	snprintf(text, sizeof text, "program main() replicas %d, host_transfers %d {\n    i = h2d_stream(\"x\", f32[%s])\n    o = d2h_stream(\"y\", f32[%s])\n"
+	         "    fn body() { host_store(o, host_load(i) * 2.0) }\n    repeat(graph(body), %d)\n}\n", r, d, shape, shape, d);
+	for (int i = 0; i < n; i++) x[i] = (float)i;
+	ok = open_world(&w, text);
+	const int64_t whole[] = { d, r, n0, n1 }, squeezed[] = { d, r * n0 * n1 };
+	pxl_array a = array_f32(x, 4, whole), b = array_f32(x, r > 1 && n0 > 1 ? 4 : 2, r > 1 && n0 > 1 ? whole : squeezed);
+	pxl_info info;
+	ok = ok && pxl_get_info(w.p, w.out, &info) && info.rank == (d > 1) + (r > 1) + (n1 > 1 ? 2 : 1) && info.nelem == (size_t)n;
+	ok = ok && (n1 == 1 || pxl_write_array(w.s, w.in, &a) == PXL_OK) && (n1 > 1 || pxl_write_array(w.s, w.in, &b) == PXL_OK);
+	ok = ok && pxl_run(w.s, 1) == PXL_OK && pxl_read(w.s, w.out, y, sizeof *y * (size_t)n) == PXL_OK;
+	for (int i = 0; ok && i < n; i++) ok = y[i] == 2 * x[i];
+	if (!ok) printf("[%s], %d transfers, %d replicas: %s\n", shape, d, r, pxl_session_errmsg(w.s));
+	close_world(&w);
+	free(x);
+	return ok;
+}
+
+static void test_sizes(void)
+{
+	static const struct { const char *text; int n0, n1; } shapes[] = { { "1", 1, 1 }, { "4", 4, 1 }, { "4, 4", 4, 4 } };
+	for (int s = 0; s < 3; s++)
+		for (int r = 1; r <= 4; r *= 2)
+			for (int d = 2; d <= 32; d *= 16) CHECK("R301 R302 R305", doubles(shapes[s].text, shapes[s].n0, shapes[s].n1, d, r));
+}
+
+/* A once, B twice in each of ten turns: the number of transfers is that of the stream that has most */
+static void test_uneven(void)
+{
+	World w;
+	float a[20], b[20], y[20];
+	CHECK("R308", open_world(&w, "program main() host_transfers 20 {\n    a = h2d_stream(\"a\", f32[])\n    b = h2d_stream(\"b\", f32[])\n    y = d2h_stream(\"y\", f32[])\n"
+	                             "    fn body() {\n        with in_sequence() {\n            x = host_load(a)\n            u = host_load(b)\n            v = host_load(b)\n"
+	                             "            host_store(y, x + u + v)\n        }\n    }\n    repeat(graph(body), 10)\n}\n"));
+	for (int i = 0; i < 20; i++) a[i] = (float)(100 * i), b[i] = (float)i;
+	CHECK("R308", pxl_bind(w.s, pxl_find(w.p, PXL_INPUT, "a"), a, sizeof a) == PXL_OK && pxl_bind(w.s, pxl_find(w.p, PXL_INPUT, "b"), b, sizeof b) == PXL_OK);
+	CHECK("R308", pxl_run(w.s, 1) == PXL_OK && pxl_read(w.s, w.out, y, sizeof y) == PXL_OK);
+	for (int i = 0; i < 10; i++) CHECK("R307 R308", y[i] == a[i] + b[2 * i] + b[2 * i + 1]);
+	close_world(&w);
+}
+
+/* --- what a session takes ------------------------------------------------------------------------------------------------ */
+static void test_kinds(void)
+{
+	World w;
+	int32_t i = 3;
+	int8_t yes = 1;
+	double wide[4] = { 1, 2, 3, 4 }, half = 0.5;
+	float y[4];
+	CHECK("R303", open_world(&w, "program main() {\n    x = host_load(h2d_stream(\"x\", f32[4]))\n    i = host_load(h2d_stream(\"i\", i32[]))\n    f = host_load(h2d_stream(\"f\", f32[]))\n"
+	                             "    b = host_load(h2d_stream(\"b\", bool[]))\n    host_store(d2h_stream(\"y\", f32[4]), x * i.cast(f32) + f * b.cast(f32))\n}\n"));
+	pxl_array ai = { .dtype = PXL_I32, .nelem = 1, .bytes = 4, .data = &i }, ab = { .dtype = PXL_BOOL, .nelem = 1, .bytes = 1, .data = &yes };
+	pxl_array ax = { .dtype = PXL_F64, .rank = 1, .dim = { 4 }, .nelem = 4, .bytes = 32, .data = wide }, af = { .dtype = PXL_F64, .nelem = 1, .bytes = 8, .data = &half };
+	CHECK("R303", pxl_write_array(w.s, w.in, &ax) == PXL_OK && pxl_write_array(w.s, pxl_find(w.p, PXL_INPUT, "i"), &ai) == PXL_OK);
+	CHECK("R303", pxl_write_array(w.s, pxl_find(w.p, PXL_INPUT, "f"), &af) == PXL_OK && pxl_write_array(w.s, pxl_find(w.p, PXL_INPUT, "b"), &ab) == PXL_OK);
+	CHECK("R303", pxl_run(w.s, 1) == PXL_OK && pxl_read(w.s, w.out, y, sizeof y) == PXL_OK && y[0] == 3.5f && y[3] == 12.5f);
+	close_world(&w);
+}
+
+/* weights carried through a loop unchanged: every turn computes its own entry with them */
+static void test_turns(void)
+{
+	World w;
+	float x[8][2][2], y[8][2][2];
+	CHECK("R175 R305", open_world(&w, "program main() host_transfers 8 {\n    i = h2d_stream(\"x\", f32[2, 2])\n    o = d2h_stream(\"y\", f32[2, 2])\n"
+	                                  "    w = variable([[1.0, 2.0], [3.0, 4.0]])\n    b = variable([10.0, 20.0])\n    fn body(w, b) {\n        host_store(o, host_load(i) @ w + b)\n        return w, b\n    }\n"
+	                                  "    repeat(graph(body, w, b), 8, w, b)\n}\n"));
+	for (int i = 0; i < 32; i++) x[i / 4][i / 2 % 2][i % 2] = (float)(i * 7 % 13);
+	CHECK("", pxl_write(w.s, w.in, x, sizeof x) == PXL_OK && pxl_run(w.s, 1) == PXL_OK && pxl_read(w.s, w.out, y, sizeof y) == PXL_OK);
+	for (int i = 0; i < 8; i++)
+		for (int r = 0; r < 2; r++)
+			CHECK("R175 R305", y[i][r][0] == x[i][r][0] + 3 * x[i][r][1] + 10 && y[i][r][1] == 2 * x[i][r][0] + 4 * x[i][r][1] + 20);
+	close_world(&w);
+}
+
+/* leaving with weights, or without */
+static void test_leaving(void)
+{
+	World w;
+	float v;
+	CHECK("", open_world(&w, "program main() {\n    v = variable(1.0, name = \"v\")\n    v += 1.0\n}\n"));
+	int i = pxl_find(w.p, PXL_VARIABLE, "v");
+	CHECK("R275 R282", pxl_run(w.s, 1) == PXL_OK && pxl_detach(w.s, 1) == PXL_OK && pxl_read(w.s, i, &v, 4) == PXL_OK && v == 2);
+	CHECK("R278", pxl_attach(w.s) == PXL_OK && pxl_run(w.s, 2) == PXL_OK);
+	CHECK("R276 R277", pxl_detach(w.s, 0) == PXL_OK && pxl_read(w.s, i, &v, 4) == PXL_OK && v == 2);       /* what the device had is lost */
+	CHECK("R277", pxl_attach(w.s) == PXL_OK && pxl_run(w.s, 1) == PXL_OK && pxl_weights_to_host(w.s) == PXL_OK && pxl_detach(w.s, 0) == PXL_OK);
+	CHECK("R277", pxl_read(w.s, i, &v, 4) == PXL_OK && v == 3);
+	close_world(&w);
+}
+
+int main(void)
+{
+	test_sizes();
+	test_uneven();
+	test_kinds();
+	test_turns();
+	test_leaving();
+	return check_done();
+}
