@@ -82,6 +82,8 @@ struct pxl_program {
 	Jit *jit;
 	RtProgram rt;
 	pxl_program_info info;
+	struct PassTime *times;      /* one per pass; NULL: none ran */
+	double plan_ms;
 	pxl_info *infos; int ninfo;  /* streams first, in stream order, then variables */
 };
 

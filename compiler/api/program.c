@@ -155,11 +155,14 @@ static pxl_status compile_ir(Unit *u, BuildCall *c)
 	po.disabled = passes_disabled(u->cx, c->o.no_pass, &st);
 	if (st != PXL_OK) return st;
 	if (!one_group(u, p->ir)) return PXL_EMODEL;
+	po.times = p->times = NEWN(&u->mem, struct PassTime, pass_count() + 1);
 	double t0 = now_ms();
 	p->lowered = ir_clone(p->ir, &u->mem, NULL);
 	if (!passes_run(p->lowered, &po)) return PXL_EMODEL;
+	double planning = now_ms();
 	if (!(p->plan = memplan(p->lowered, &u->mem))) return PXL_EMODEL;
 	double t1 = now_ms();
+	p->plan_ms = t1 - planning;
 	if (!(p->mod = codegen(p->lowered, p->plan, &u->mem))) return PXL_EMODEL;
 	double t2 = now_ms();
 	JitOptions jo = { .kind = c->o.jit == PXL_JIT_TCC ? JIT_TCC : c->o.jit == PXL_JIT_CC ? JIT_CC : JIT_AUTO,
@@ -321,8 +324,24 @@ static pxl_status emit_c(Unit *u, EmitCall *c)
 	return PXL_OK;
 }
 
+static void put_time(Buf *out, const char *what, const char *which, double ms) { buf_printf(out, "%-9s %-12s %10.3f ms\n", what, which, ms); }
+
+static pxl_status emit_times(Unit *u, EmitCall *c)
+{
+	const pxl_program *p = c->p;
+	if (!p->times) return cx_fail(u->cx, PXL_EINVAL, "the program was only built, not compiled: no pass ran");
+	put_time(&c->out, "read", "", u->load_ms);
+	put_time(&c->out, "elaborate", "", p->info.elaborate_ms);
+	for (int i = 0; i < pass_count(); i++) put_time(&c->out, "pass", pass_name(i), p->times[i].ms);
+	put_time(&c->out, "plan", "", p->plan_ms);
+	put_time(&c->out, "emit", "", p->info.codegen_ms);
+	put_time(&c->out, "jit", p->info.jit, p->info.jit_ms);
+	put_time(&c->out, "all", "", p->info.compile_ms);
+	return PXL_OK;
+}
+
 static const struct { const char *name; pxl_status (*emit)(Unit *u, EmitCall *c); } stages[] = {
-	{ "ir", emit_ir }, { "schedule", emit_schedule }, { "dot", emit_dot }, { "code", emit_code }, { "debug", emit_debug }, { "plan", emit_plan }, { "c", emit_c },
+	{ "ir", emit_ir }, { "schedule", emit_schedule }, { "dot", emit_dot }, { "code", emit_code }, { "debug", emit_debug }, { "plan", emit_plan }, { "c", emit_c }, { "times", emit_times },
 };
 
 static pxl_status emit(Unit *u, void *arg)
@@ -331,7 +350,7 @@ static pxl_status emit(Unit *u, void *arg)
 	c->out = buf_new(&u->mem);
 	for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
 		if (!strcmp(stages[i].name, c->stage)) return stages[i].emit(u, c);
-	return cx_fail(u->cx, PXL_EINVAL, "there is no stage `%s`: ast, ir, schedule, dot, code, debug, plan and c can be printed", c->stage);
+	return cx_fail(u->cx, PXL_EINVAL, "there is no stage `%s`: ast, ir, schedule, dot, code, debug, plan, c and times can be printed", c->stage);
 }
 
 pxl_status pxl_emit(pxl_program *p, const char *stage, const char *after, const char **out)

@@ -184,7 +184,8 @@ PXL_API size_t pxl_count(const pxl_program *p);
 PXL_API int    pxl_find(const pxl_program *p, pxl_kind kind, const char *name);    /* -1: there is none */
 PXL_API int    pxl_get_info(const pxl_program *p, int index, pxl_info *out);       /* 0: no such index */
 
-/* Text of a stage: "ir", "schedule", "dot", "code", "debug", "plan", "c"; of "ir", `after` names a pass ("" or NULL: before any). */
+/* Text of a stage: "ir", "schedule", "dot", "code", "debug", "plan", "c", "times" (where compiling took how long); of "ir", `after` names a
+ * pass ("" or NULL: before any). */
 PXL_API PXL_MUST pxl_status pxl_emit(pxl_program *p, const char *stage, const char *after, const char **out);
 /* The emitted C, a header, a library and an example caller in `dir`, for use without the compiler. C files whose ops the program
  * calls go along. */

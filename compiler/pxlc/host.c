@@ -258,6 +258,8 @@ int host_program(Host *h, int build_only)
 	pxl_program_options o = host_program_options(h->c);
 	o.build_only = build_only;
 	pxl_status st = pxl_program_new(h->m, &o, &h->p);
+	const char *times;
+	if (st == PXL_OK && h->c->time_passes && (st = pxl_emit(h->p, "times", NULL, &times)) == PXL_OK) fputs(times, stderr);
 	if (st != PXL_OK) return host_fail(h, st);
 	show_warnings(h);
 	return 0;

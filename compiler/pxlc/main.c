@@ -4,7 +4,7 @@
 #include "compiler/pxlc/commands.h"
 
 const Command commands[] = {
-	{ "run", "FILE", "Build a program, run it once, print what it puts out.", "--program --no-pass --dot --dot-checks --dot-first --dot-count", cmd_run,
+	{ "run", "FILE", "Build a program, run it once, print what it puts out.", "--program --no-pass --time-passes --dot --dot-checks --dot-first --dot-count", cmd_run,
 	  "Each output stream is printed as `name: dtype[shape]` and its values, long ones abridged.\n"
 	  "Inputs come from --in; with --out nothing is printed but what goes to files." },
 	{ "train", "FILE", "Run the file's `train` task: progress, a summary, and what the task saves.",
@@ -15,7 +15,7 @@ const Command commands[] = {
 	  "Every program of each file is built with its default parameters, or those of --set." },
 	{ "emit", "STAGE FILE", "Print a stage of the compiler: ast, ir, schedule, dot, code, debug, plan or c.", "--program --after --no-pass", cmd_emit,
 	  "The main graph comes first, then subgraphs in the order they were made." },
-	{ "bench", "FILE", "Time steps inside the process on random inputs, after a warm-up.", "--program --steps --no-pass", cmd_bench,
+	{ "bench", "FILE", "Time steps inside the process on random inputs, after a warm-up.", "--program --steps --no-pass --time-passes", cmd_bench,
 	  "Prints the median, the 20th and 80th percentile in microseconds, compile time and planned peak memory." },
 	{ "ops", "[NAME]", "The op table, or one op's page.", "--passes", cmd_ops, NULL },
 	{ "explain", "CODE", "What a diagnostic means, at length.", "", cmd_explain, NULL },

@@ -24,6 +24,7 @@ static const Option options[] = {
 	{ "--dot-checks", "A:B", WORD, AT(dot_checks), 0, "only these checkpoints, and those of PXL_DOT_CHECKS; ALL, or nothing said: all" },
 	{ "--dot-first", "N", COUNT, AT(dot_first), 0, "draw each schedule from this op on" },
 	{ "--dot-count", "N", COUNT, AT(dot_count), 0, "draw so many ops of each schedule" },
+	{ "--time-passes", NULL, FLAG, AT(time_passes), 0, "say on standard error where compiling took how long" },
 	{ "--passes", NULL, FLAG, AT(passes), 0, "list the passes instead" },
 	{ "--check", NULL, FLAG, AT(check), 0, "change nothing; exit 1 if the layout differs" },
 	{ "-o", "PATH", WORD, AT(output), 0, "where the result goes" },

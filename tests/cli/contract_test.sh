@@ -188,4 +188,8 @@ hasnt 'compiled by tcc' err
 POPART_LOG_LEVEL=DEBUG POPART_LOG_DEST="$T/own.log" expect 0 "$PXLC" run "$T/logged.pxl" --jit tcc
 hasnt 'compiled by tcc' err
 grep -q 'compiled by tcc' "$T/own.log" || { echo "FAILED: no log file"; bad=1; }
+# where compiling took how long: each pass by name, on standard error
+expect 0 "$PXLC" bench examples/mnist.pxl --program train --steps 1 --time-passes
+has 'median'
+for what in 'pass      fuse' 'elaborate' 'jit       tcc' 'all'; do has "$what" err; done
 done_here R318 R320 R266
