@@ -2,8 +2,9 @@
 TEST_DIRS := tests/lang tests/ir tests/ops tests/api tests/runtime
 TEST_SRC  := $(foreach d,$(TEST_DIRS),$(wildcard $(d)/*.c))
 TEST_BIN  := $(TEST_SRC:tests/%.c=$(BUILD)/t/%)
+TEST_HDR  := $(wildcard tests/*.h tests/*/*.h tests/*/*/*.h)
 
-$(BUILD)/t/%: tests/%.c tests/check.h $(BUILD)/libpxl-internal.a
+$(BUILD)/t/%: tests/%.c $(TEST_HDR) $(BUILD)/libpxl-internal.a
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
 
@@ -32,7 +33,7 @@ bless: all $(TEST_BIN)
 
 # what takes too long for every day; docs/long-tests.md keeps what it said last
 LONG_BIN := $(patsubst tests/%.c,$(BUILD)/t-long/%,$(wildcard tests/long/*.c))
-$(BUILD)/t-long/%: tests/%.c tests/check.h $(BUILD)/libpxl-internal.a
+$(BUILD)/t-long/%: tests/%.c $(TEST_HDR) $(BUILD)/libpxl-internal.a
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
 test-long: all $(LONG_BIN)

@@ -112,9 +112,11 @@ static int infer_batch_norm(Infer *in)
 	return check_rank(in, 3) && check_channels(in, 1, 4) && infer_same(in);
 }
 
+/* norms are computed in f32 at least, and rounded once */
+static Tensor *wide(Build *b, Tensor *x) { return b_cast(b, x, x->spec.dtype == DT_F64 ? DT_F64 : DT_F32); }
 static Tensor *by_channel(Build *b, const Op *op, int i)
 {
-	return b_keepdims(b, op->in.at[i], op->in.at[0]->spec.shape, ~2u);
+	return wide(b, b_keepdims(b, op->in.at[i], op->in.at[0]->spec.shape, ~2u));
 }
 
 /* elementwise ops, which fuse into one pass */
@@ -122,8 +124,9 @@ static int lower_batch_norm(Build *b, Op *op, Tensor **out)
 {
 	Tensor *var = by_channel(b, op, 4);
 	Tensor *root = b_op1(b, OP_sqrt, b_op2(b, OP_add, var, b_like(b, var, op_attr(op, "epsilon")->f)));
-	Tensor *h = b_op2(b, OP_div, b_op2(b, OP_sub, op->in.at[0], by_channel(b, op, 3)), root);
-	out[0] = b_op2(b, OP_add, b_op2(b, OP_mul, h, by_channel(b, op, 1)), by_channel(b, op, 2));
+	Tensor *h = b_op2(b, OP_div, b_op2(b, OP_sub, wide(b, op->in.at[0]), by_channel(b, op, 3)), root);
+	h = b_op2(b, OP_add, b_op2(b, OP_mul, h, by_channel(b, op, 1)), by_channel(b, op, 2));
+	out[0] = b_cast(b, h, op->in.at[0]->spec.dtype);
 	return 1;
 }
 
