@@ -204,6 +204,25 @@ static void spread(Check *c)
 
 typedef struct Writers { int touch[64]; int n; } Writers;
 
+/* does `a` write what `b` touches? */
+static int writes_into(Check *c, const Op *a, const Op *b, int cls)
+{
+	for (int i = 0; i < a->in.n; i++) {
+		if (!operand(c, a, i) || !op_modifies(a, i) || class_of(c, a->in.at[i]) != cls) continue;
+		for (int k = 0; k < b->in.n; k++)
+			if (operand(c, b, k) && class_of(c, b->in.at[k]) == cls && op_parts_meet(a, i, b, k)) return 1;
+	}
+	return 0;
+}
+
+/* Calls that write parts of what they are given may leave another op's part alone (R162). */
+static int meet(Check *c, const Touch *w, const Touch *u)
+{
+	const Op *a = c->order[w->op], *b = c->order[u->op];
+	if (!op_writes_parts(a) && !op_writes_parts(b)) return 1;
+	return writes_into(c, a, b, w->cls) || (u->writes && writes_into(c, b, a, w->cls));
+}
+
 static int unordered(const Check *c, const Touch *w, const Touch *u, uint64_t known, int bit)
 {
 	return w->op != u->op && !(known >> bit & 1) && c->order[w->op]->exec == c->order[u->op]->exec;
@@ -227,7 +246,7 @@ static void check_batch(Check *c, const Writers *w, char *told)
 		if (told[u->cls] || !(c->mask[u->cls] & ~known)) continue;
 		for (int b = 0; b < w->n && !told[u->cls]; b++) {
 			const Touch *t = &c->touch.at[w->touch[b]];
-			if (t->cls != u->cls || !unordered(c, t, u, known, b)) continue;
+			if (t->cls != u->cls || !unordered(c, t, u, known, b) || !meet(c, t, u)) continue;
 			told[u->cls] = 1;
 			report_pair(c, t, u);
 		}

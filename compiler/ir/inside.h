@@ -27,6 +27,10 @@ Tensor *parent_of_input(const Op *op, const Tensor *input);  /* operand given fo
 int     raise_depth(Graph *g, int depth);                     /* g has calls `depth` levels deep; 0: too many */
 int     op_by_ref(const Op *op, int i);                      /* passed by reference to a call or repeat */
 
+/* parts.c: is a call among them that counts as writing only what its callee writes; does what w writes of operand i meet u's operand k */
+int     op_writes_parts(const Op *op);
+int     op_parts_meet(const Op *w, int i, const Op *u, int k);
+
 /* which operand's storage result `out` takes over, judged by the op alone; -1: none */
 int     op_shares(const Op *op, int out);
 /* a viewing op whose result lies nowhere in its operand's storage (strides cannot say where) */
