@@ -174,6 +174,7 @@ static void contexts(void)
 	CHECK("R447", run(p, "b", b, sizeof b) && b[0] == 0 && b[1] == 3);
 	CHECK("R447", p && !pxl_emit(p, "schedule", NULL, &text) && strstr(text, "    leaky.100 (%1 [(2,) float32]) -> (%2 [(2,) float32])"));
 	CHECK("R447", p && !pxl_emit(p, "dot", NULL, &text) && strstr(text, ": leaky."));
+	CHECK("R447", p && !pxl_emit(p, "debug", NULL, &text) && strstr(text, "{\"id\": 100, \"type\": \"leaky\", \"name\": \"leaky\", \"layer\": \"pxl\", \"graph\": \"\""));
 	pxl_program_free(p);
 	pxl_ctx_free(cx);
 }
