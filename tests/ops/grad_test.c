@@ -69,7 +69,7 @@ static void refused(const char *op, const char *operands, const char *attrs)
 	prog_open(&p);
 	Graph *g = ir_graph(p.t.ir, "fwd");
 	Build b = ir_build(g);
-	graph_of(&p, &c, g, &made);
+	graph_of(&p, &c, PLAIN, g, &made);
 	(void)b;
 	nreq = required_of(g, 1, req);
 	ny = p.t.ds.at.n;
@@ -108,7 +108,7 @@ static void covered(void)
 
 int main(void)
 {
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) CHECK("A113", grad_run(&cases[i]));
+	grad_cases("A113", cases, sizeof cases / sizeof *cases);
 	corners();
 	refusals();
 	covered();

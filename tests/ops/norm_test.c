@@ -267,7 +267,7 @@ int main(void)
 {
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		for (int level = 0; level <= 2; level += 2) CHECK("", run(&cases[i], level));
-	for (size_t i = 0; i < sizeof grads / sizeof *grads; i++) CHECK("A113", grad_run(&grads[i]));
+	grad_cases("A113", grads, sizeof grads / sizeof *grads);
 	corners();
 	covered();
 	return check_done();

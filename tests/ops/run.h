@@ -10,13 +10,16 @@
 #include "compiler/codegen/codegen.h"
 #include "tests/ops/ops.h"
 
-enum { PROG_STREAMS = 16 };
+#ifndef PROG_STREAMS
+#define PROG_STREAMS 16
+#endif
 typedef struct Array { DType dtype; Shape shape; int n; double *v; void *raw; int stream; } Array;
 
 typedef struct Prog {
 	Bench t;
 	Array in[PROG_STREAMS], out[PROG_STREAMS];
 	int nin, nout;
+	JitKind kind;                /* set before prog_compile; libtcc if not */
 	Jit *jit;
 	RtProgram rt;
 	RtSession *s;
@@ -83,7 +86,7 @@ static inline int prog_compile(Prog *p, int level)
 	Plan *plan = memplan(ir, a);
 	Module *m = plan ? codegen(ir, plan, a) : 0;
 	if (!m) return prog_fail(p, "codegen");
-	JitOptions jo = { .kind = JIT_TCC, .alloc = { prog_alloc, 0 } };
+	JitOptions jo = { .kind = p->kind, .alloc = { prog_alloc, 0 } };
 	if (jit_compile(m, &jo, &p->jit, &p->err)) return printf("%s\n", m->text), prog_fail(p, "jit");
 	if (getenv("PROG_C")) printf("%s\n", m->text);
 	p->rt = (RtProgram){ .name = "test", .main = jit_entry(p->jit), .replicas = 1, .transfers = 1, .frame_bytes = plan->frame_bytes,

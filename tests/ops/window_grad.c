@@ -51,7 +51,7 @@ static void covered(void)
 
 int main(void)
 {
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) CHECK("", grad_run(&cases[i]));
+	grad_cases("", cases, sizeof cases / sizeof *cases);
 	ties();
 	covered();
 	return check_done();

@@ -8,12 +8,9 @@
 #define TESTS_OPS_GRID_GRID_H
 
 #include "tests/ops/grid/num.h"
-#include "tests/ops/run.h"
+#include "tests/ops/views.h"
 
 enum { GRID_IN = 6, GRID_OUT = 4, GRID_UNITS = 256 };
-
-typedef enum View { PLAIN, TURNED, BACKWARD, SKIPPED, PART, EXPANDED, VIEW_COUNT } View;
-static const char *const view_name[] = { "", "transposed ", "reversed ", "every other of ", "part of ", "expanded " };
 
 typedef struct Unit Unit;
 typedef struct Form { const char *operands, *attrs; } Form;
@@ -91,17 +88,6 @@ static inline size_t paired(Shape s, Shape y, size_t k)
 	return flat(s, d);
 }
 
-static inline Shape base_shape(View v, Shape s)
-{
-	Shape b = s;
-	for (int i = 0; i < s.rank; i++) {
-		if (v == TURNED) b.dim[i] = s.dim[s.rank - 1 - i];
-		if (v == SKIPPED) b.dim[i] = s.dim[i] * 2 - 1;
-		if (v == PART) b.dim[i] = s.dim[i] + 2;
-		if (v == EXPANDED && i == 0) b.dim[i] = 1;
-	}
-	return b;
-}
 static inline size_t base_place(View v, Shape s, Shape base, size_t k)
 {
 	int c[MAX_RANK], d[MAX_RANK];
@@ -142,28 +128,6 @@ static inline Value value_of(Grid *g, Spec s, View v)
 	x.raw = arena_alloc(a, (x.nbase + 1) * 8);
 	g->elements += x.nbase;
 	return x;
-}
-
-static inline AttrVal view_ints(Grid *g, const View v, Shape s, int which)       /* slice's start, stop, step: 0, 1, 2 */
-{
-	int64_t at[MAX_RANK] = { 0 };
-	for (int i = 0; i < s.rank; i++) at[i] = which == 2 ? (v == BACKWARD ? -1 : 1) : v == BACKWARD ? NO_INT : which ? s.dim[i] + 1 : 1;
-	return attr_ints(&g->t.mem, at, s.rank);
-}
-
-static inline Tensor *view_op(Grid *g, Value *x, Tensor *t)
-{
-	Build *b = &g->t.b;
-	Shape s = x->spec.shape;
-	int64_t two[MAX_RANK] = { 2, 2, 2, 2, 2, 2, 2, 2 };
-	switch (x->view) {
-	case TURNED: return ir_op_inplace(b, OP_transpose, &t, 1, b_attrs(b, OP_transpose, NULL), 0)->out.at[0];
-	case SKIPPED: return ir_op(b, OP_subsample, &t, 1, b_attrs(b, OP_subsample, "strides", attr_ints(&g->t.mem, two, s.rank), NULL), 0)->out.at[0];
-	case EXPANDED: return b_broadcast(b, t, s);
-	case BACKWARD: case PART:
-		return ir_op_inplace(b, OP_slice, &t, 1, b_attrs(b, OP_slice, "start", view_ints(g, x->view, s, 0), "stop", view_ints(g, x->view, s, 1), "step", view_ints(g, x->view, s, 2), NULL), 0)->out.at[0];
-	default: return t;
-	}
 }
 
 static inline Tensor *grid_load(Grid *g, Value *x)
@@ -214,7 +178,7 @@ static inline Unit *grid_add(Grid *g, const Row *r, const char *attrs, const Spe
 		u->in[i] = value_of(g, specs[i], views[i]);
 		in[i] = grid_load(g, &u->in[i]);
 		if (!i) base = in[0];
-		in[i] = view_op(g, &u->in[i], in[i]);
+		in[i] = view_op(&g->t.b, views[i], specs[i].shape, in[i]);
 	}
 	AttrVal *v = scan_attrs(&g->t, d, attrs);
 	u->op = inplace ? ir_op_inplace(&g->t.b, d->id, in, n, v, 0) : ir_op(&g->t.b, d->id, in, n, v, 0);

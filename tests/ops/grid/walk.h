@@ -147,11 +147,6 @@ static int form_operands(const char *s, DType t, Spec *specs, int *bounds)
 	return n;
 }
 
-static int view_fits(View v, Shape s)
-{
-	return v == PLAIN || (s.rank && shape_nelems(s) && (v != TURNED || s.rank > 1));
-}
-
 static void walk_forms(Walk *w, const Row *r)
 {
 	size_t len = strlen(r->op);
