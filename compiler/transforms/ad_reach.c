@@ -14,9 +14,10 @@ int ad_passes(const Op *op)
 	return op_is(op, CALLS) || !op_is(op, NO_GRAD);
 }
 
+/* float8 has no gradients, but a refusal goes on through it: what it was made of has one */
 static void mark(Run *run, Reach *r, Tensor *t, Op *refusal)
 {
-	if (!t || !dtype_is_float(t->spec.dtype)) return;
+	if (!t || !(dtype_is_float(t->spec.dtype) || (refusal && dtype_is_f8(t->spec.dtype)))) return;
 	map_set(run->mem, &r->leads, t, t);
 	if (refusal && !map_has(&r->refuses, t)) map_set(run->mem, &r->refuses, t, refusal);
 }
@@ -24,6 +25,20 @@ static void mark(Run *run, Reach *r, Tensor *t, Op *refusal)
 Op *ad_refusal(const Reach *r, const Tensor *t)
 {
 	return map_get(&r->refuses, t);
+}
+
+static int feeds(Run *run, const Graph *g, const Tensor *from, const Tensor *to)
+{
+	Map behind = { 0 };
+
+	map_set(run->mem, &behind, from, (void *)from);
+	for (int i = 0; i < g->ops.n; i++) {
+		const Op *op = g->ops.at[i];
+		int reads = 0;
+		for (int k = 0; k < op->in.n; k++) reads |= op->in.at[k] && map_has(&behind, op->in.at[k]);
+		for (int k = 0; reads && k < op->out.n; k++) map_set(run->mem, &behind, op->out.at[k], op->out.at[k]);
+	}
+	return map_has(&behind, to);
 }
 
 /* operand i of a call, when it feeds input k of callee c */
@@ -42,23 +57,46 @@ static void mark_call_input(Run *run, Reach *r, Op *op, int i, Graph *c, int k, 
 	mark(run, r, op->in.at[i], refusal ? refusal : inner);
 }
 
+/* which input of which callee operand i of a call feeds; NULL: the condition of a branch */
+static Graph *fed(const Op *op, int i, int *k)
+{
+	int n = op->callee[0]->inputs.n;
+
+	*k = i;
+	if (op->code != OP_conditional) return op->callee[0];
+	*k = i > n ? i - 1 - n : i - 1;
+	return i ? op->callee[i > n] : NULL;
+}
+
 static void mark_operands(Run *run, Reach *r, Op *op, Op *refusal)
 {
-	if (op->code == OP_conditional) {
-		int n = op->callee[0]->inputs.n;
-		for (int i = 1; i < op->in.n; i++) {
-			int other = i > n;
-			mark_call_input(run, r, op, i, op->callee[other], other ? i - 1 - n : i - 1, refusal);
-		}
-	} else if (op->code == OP_repeat && !op_attr(op, "repeat_count")->i) {      /* values pass as they are */
-		for (int i = 0; i < op->callee[0]->written_outputs; i++)
-			mark(run, r, op->in.at[i], refusal);
-	} else if (op_is(op, CALLS)) {
-		for (int i = 0; i < op->in.n; i++)
-			mark_call_input(run, r, op, i, op->callee[0], i, refusal);
-	} else {
-		for (int i = 0; i < op->in.n; i++)
-			mark(run, r, op->in.at[i], refusal);
+	if (op->code == OP_repeat && !op_attr(op, "repeat_count")->i) {      /* values pass as they are */
+		for (int i = 0; i < op->callee[0]->written_outputs; i++) mark(run, r, op->in.at[i], refusal);
+		return;
+	}
+	for (int i = 0, k; i < op->in.n; i++) {
+		Graph *c = op_is(op, CALLS) ? fed(op, i, &k) : NULL;
+		if (c) mark_call_input(run, r, op, i, c, k, refusal);
+		else if (!op_is(op, CALLS)) mark(run, r, op->in.at[i], refusal);
+	}
+}
+
+/* a call's float8 result through which a gradient is asked for, made of this input of callee c */
+static Op *refused_float8(Run *run, const Reach *r, const Op *op, const Graph *c, const Tensor *input)
+{
+	for (int k = 0; k < op->out.n && k < c->outputs.n; k++) {
+		const Tensor *t = op->out.at[k];
+		if (dtype_is_f8(t->spec.dtype) && ad_refusal(r, t) && feeds(run, c, input, c->outputs.at[k])) return ad_refusal(r, t);
+	}
+	return NULL;
+}
+
+static void refuse_through_float8(Run *run, Reach *r, Op *op)
+{
+	for (int i = 0, k; i < op->in.n; i++) {
+		Graph *c = fed(op, i, &k);
+		Op *refusal = c ? refused_float8(run, r, op, c, c->inputs.at[k]) : NULL;
+		if (refusal) mark(run, r, op->in.at[i], refusal);
 	}
 }
 
@@ -74,8 +112,9 @@ Reach *ad_reach(Run *run, Graph *fwd, Tensor *const *provided, int n)
 		Op *op = fwd->ops.at[i], *refusal = NULL;
 		int arrives = 0;
 
+		if (op_is(op, CALLS)) refuse_through_float8(run, r, op);
 		for (int k = 0; k < op->out.n; k++) {
-			if (!map_has(&r->leads, op->out.at[k])) continue;
+			if (!map_has(&r->leads, op->out.at[k]) || (op_is(op, CALLS) && dtype_is_f8(op->out.at[k]->spec.dtype))) continue;
 			arrives = 1;
 			if (!refusal) refusal = ad_refusal(r, op->out.at[k]);
 		}

@@ -254,7 +254,7 @@ static void want(Autodiff *ad)
 		for (int k = 0; k < op->in.n && !any; k++) any = op->in.at[k] && ad_state(ad, op->in.at[k])->wanted;
 		if (!any || !ad_passes(op)) continue;
 		for (int k = 0; k < op->out.n; k++)
-			if (map_has(&ad->reach->leads, op->out.at[k])) ad_state(ad, op->out.at[k])->wanted = 1;
+			if (map_has(&ad->reach->leads, op->out.at[k]) && dtype_is_float(op->out.at[k]->spec.dtype)) ad_state(ad, op->out.at[k])->wanted = 1;
 	}
 }
 
