@@ -48,6 +48,12 @@ int want_dtype(Elab *e, Value v, Span at, const char *what, DType *out)
 {
 	int t = v.kind == V_DTYPE ? (int)v.u.dtype : v.kind == V_STR ? dtype_find(v.u.str->s) : -1;
 	if (v.kind == V_BUILTIN) t = !strcmp(v.u.builtin->name, "int") ? DT_I64 : !strcmp(v.u.builtin->name, "float") ? DT_F32 : -1;
+	if (v.kind == V_STR && t < 0) {
+		const char *help = dtype_help(e, v.u.str->s);
+		Diag *d = fail_diag(e, E0114, at, "no dtype is named %s", v_text(e, v));
+		if (help) diag_help(e->ds, d, (Span){ 0, 0, 0 }, "%s", help);
+		return 0;
+	}
 	if (t < 0) return wrong(e, v, at, what, "a dtype such as f32");
 	*out = (DType)t;
 	return 1;

@@ -226,6 +226,16 @@ static Value eval_fn(Elab *e, Env *env, const Ast *a)
 	return v_of(V_FN, f);
 }
 
+static Value eval_field(Elab *e, Env *env, const Ast *a)
+{
+	const Ast *of = a->u.field.obj;
+	Span at = a->u.field.name_at.src ? a->u.field.name_at : a->at;
+	Value v = of->kind == A_NAME ? env_group_op(e, env, of->u.name, a->u.field.name, at) : v_unset();
+	if (v.kind != V_UNSET) return v;
+	Value obj = eval(e, env, of);
+	return is_error(obj) ? obj : get_field(e, obj, a->u.field.name, at);
+}
+
 static Value eval_here(Elab *e, Env *env, const Ast *a)
 {
 	switch (a->kind) {
@@ -244,10 +254,7 @@ static Value eval_here(Elab *e, Env *env, const Ast *a)
 	case A_UNARY: case A_BINARY: return eval_op(e, env, a);
 	case A_COND:  return eval_cond(e, env, a);
 	case A_FN:    return eval_fn(e, env, a);
-	case A_FIELD: {
-		Value obj = eval(e, env, a->u.field.obj);
-		return is_error(obj) ? obj : get_field(e, obj, a->u.field.name, a->u.field.name_at.src ? a->u.field.name_at : a->at);
-	}
+	case A_FIELD: return eval_field(e, env, a);
 	case A_ERROR: return v_error();
 	default:      return fail(e, E0116, a->at, "a %s does not stand in an expression", ast_kind_name[a->kind]);
 	}

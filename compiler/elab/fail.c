@@ -36,6 +36,13 @@ Value fail_unknown(Elab *e, DiagCode code, Span at, const char *noun, const char
 	return v_error();
 }
 
+const char *dtype_help(Elab *e, const char *name)
+{
+	int t = dtype_find(name);
+	if (!strcmp(name, "complex64") || !strcmp(name, "complex128")) return "there are no complex element types: keep real and imaginary parts in two tensors";
+	return t < 0 ? NULL : arena_printf(e->mem, "here it is `%s`", dtype_info[t].name);
+}
+
 const char *v_describe(Elab *e, Value v)
 {
 	if (v.kind == V_TENSOR)

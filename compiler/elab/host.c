@@ -242,8 +242,6 @@ static Value do_as_dtype(Elab *e, Call *c)
 	DType t;
 	Value v = c->arg[0];
 	if (v.kind == V_ARRAY) return v_dtype(v.u.array->dtype);
-	if (v.kind == V_STR && !strncmp(v.u.str->s, "complex", 7)) return fail(e, E0114, c->at, "complex dtypes do not exist here");
-	if (v.kind == V_STR && dtype_find(v.u.str->s) < 0) return fail(e, E0114, c->at, "no dtype is named %s", v_text(e, v));
 	return want_dtype(e, v, c->at, "the argument of `as_dtype`", &t) ? v_dtype(t) : v_error();
 }
 

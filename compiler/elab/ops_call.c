@@ -353,7 +353,7 @@ Value call_op(Elab *e, const OpDef *def, int inplace, Args *args)
 {
 	OpCall c = { .def = def, .inplace = inplace, .at = args->at, .dtype = -1 };
 	while (def->params[c.np].kind != P_END) c.np++;
-	c.shown = arena_printf(e->mem, "`%s%s`", def->name, inplace ? "_" : "");
+	c.shown = arena_printf(e->mem, "`%s`", op_spelled(def, inplace));
 	c.val = NEWN(e->mem, Value, c.np + 1);
 	c.attr = NEWN(e->mem, AttrVal, c.np + 1);
 	if (!building(e, args->at, arena_printf(e->mem, "the op %s is used", c.shown)) || !bind(e, &c, args)) return v_error();

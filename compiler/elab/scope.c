@@ -34,6 +34,8 @@ static Value *find(Elab *e, Env *env, const char *name)
 	return im ? &im->v : map_get(&e->builtins, name);
 }
 
+enum { MAX_OPS = 512 };
+
 static int find_op(const char *name, OpFn *out)
 {
 	out->def = op_find(name, &out->inplace);
@@ -49,7 +51,6 @@ int env_has(Elab *e, Env *env, const char *name)
 /* every name that can be seen from here, for suggestions */
 static int visible(Elab *e, Env *env, const char **out, int max)
 {
-	static const int nop_max = 512;
 	int n = 0;
 	File *file = env->file;
 	for (; env; env = env->up)
@@ -57,9 +58,9 @@ static int visible(Elab *e, Env *env, const char **out, int max)
 			if (names_of(env)->at[i].key) out[n++] = names_of(env)->at[i].key;
 	for (int i = 0; file && i < file->imports.n && n < max; i++) out[n++] = file->imports.at[i].key;
 	for (int i = 0; i < e->builtins.n && n < max; i++) out[n++] = e->builtins.at[i].key;
-	OpName *ops = NEWN(e->mem, OpName, nop_max);
-	int nop = op_names(ops, nop_max);
-	for (int i = 0; i < nop && i < nop_max && n < max; i++) out[n++] = ops[i].name;
+	OpName *ops = NEWN(e->mem, OpName, MAX_OPS);
+	int nop = op_names(ops, MAX_OPS);
+	for (int i = 0; i < nop && i < MAX_OPS && n < max; i++) out[n++] = ops[i].name;
 	return n;
 }
 
@@ -70,9 +71,27 @@ Value env_get(Elab *e, Env *env, const char *name, Span at)
 	OpFn op;
 	if (find_op(name, &op)) return v_of(V_OPFN, arena_dup(e->mem, &op, sizeof op));
 	if (env->file && env->file->failed) return v_error();     /* it may well be in what could not be read */
+	const char *help = dtype_help(e, name);
+	if (help) {
+		diag_help(e->ds, fail_diag(e, E0101, at, "unknown name `%s`", name), (Span){ 0, 0, 0 }, "%s", help);
+		return v_error();
+	}
 	enum { MAX = 1024 };
 	const char **known = NEWN(e->mem, const char *, MAX);
 	return fail_unknown(e, E0101, at, "name", name, known, visible(e, env, known, MAX));
+}
+
+/* PopXL's groups of ops, unless the model gives the word a meaning of its own */
+Value env_group_op(Elab *e, Env *env, const char *group, const char *name, Span at)
+{
+	OpFn op;
+	if ((strcmp(group, "var_updates") && strcmp(group, "collectives")) || env_has(e, env, group)) return v_unset();
+	if (find_op(arena_printf(e->mem, "%s.%s", group, name), &op)) return v_of(V_OPFN, arena_dup(e->mem, &op, sizeof op));
+	OpName ops[MAX_OPS];
+	const char *known[MAX_OPS];
+	int n = op_names(ops, MAX_OPS);
+	for (int i = 0; i < n && i < MAX_OPS; i++) known[i] = ops[i].name;
+	return fail_unknown(e, E0101, at, "op", name, known, n < MAX_OPS ? n : MAX_OPS);
 }
 
 /* --- names that skipped statements would have bound ---------------------------------------------------------------- */

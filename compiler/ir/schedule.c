@@ -270,7 +270,7 @@ static void report_cycle(Sched *s, ExecContext exec)
 
 const char *op_title(Arena *a, const Op *op)
 {
-	return arena_printf(a, "`%s%s` (op %d)", op_said(op), op->inplace ? "_" : "", op->id);
+	return arena_printf(a, "`%s` (op %d)", op_said(op), op->id);
 }
 
 Op **schedule(Graph *g, Arena *mem)

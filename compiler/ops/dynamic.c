@@ -6,7 +6,7 @@
 
 static int wrong(Infer *in, DiagCode code, const char *what, const char *why)
 {
-	Diag *d = infer_error(in, code, "%s of `%s` does not fit", what, in->def->name);
+	Diag *d = infer_error(in, code, "%s of `%s` does not fit", what, op_said(in->op));
 	diag_label(in->b->ir->ds, d, "%s", why);
 	return 0;
 }
@@ -86,7 +86,7 @@ static int infer_dynamic_update(Infer *in)
 	Shape window;
 	if (!window_of(in, &window)) return 0;
 	if (t.dtype != u.dtype) {
-		Diag *d = infer_error(in, E0303, "operands of `%s` have different element types", in->def->name);
+		Diag *d = infer_error(in, E0303, "operands of `%s` have different element types", op_said(in->op));
 		diag_label(in->b->ir->ds, d, "%s against %s", dtype_info[t.dtype].name, dtype_info[u.dtype].name);
 		return 0;
 	}

@@ -130,7 +130,7 @@ static int64_t class_count(Infer *in)
 	const Tensor *t = infer_tensor(in, 1);
 	const AttrVal *v = op_attr(in->op, "num_classes");
 	if (!t) return v->set && v->f == (double)(int64_t)v->f ? (int64_t)v->f : -1;
-	if (t->kind != T_CONSTANT || !t->data || shape_nelems(t->spec.shape) != 1 || !dtype_is_int(t->spec.dtype)) return -1;
+	if (t->kind != T_CONSTANT || !t->data || t->spec.shape.rank || !dtype_is_int(t->spec.dtype)) return -1;
 	return rt_get_int(t->spec.dtype, host_bytes(in->b->ir->mem, t->data, in->b->ir->seed), 0);
 }
 

@@ -62,12 +62,6 @@ static const char *operand_name(const Infer *in, int i)
 	return arena_printf(a, "operand `%s`", p->name);
 }
 
-/* as the model calls it: "add_" */
-static const char *called(const Infer *in)
-{
-	return in->op->inplace ? arena_printf(in->b->ir->mem, "%s_", in->def->name) : in->def->name;
-}
-
 enum { NOTED_OPERANDS = 6 };
 
 Diag *infer_error(Infer *in, DiagCode code, const char *fmt, ...)
@@ -99,7 +93,7 @@ static int check_graph(Infer *in)
 	for (int i = 0; i < in->op->in.n; i++) {
 		const Tensor *t = in->op->in.at[i];
 		if (!t || t->graph == in->b->g) continue;
-		Diag *d = infer_error(in, E0420, "%s of `%s` belongs to another graph", operand_name(in, i), called(in));
+		Diag *d = infer_error(in, E0420, "%s of `%s` belongs to another graph", operand_name(in, i), op_said(in->op));
 		diag_label(in->b->ir->ds, d, "built in %s, the operand is of %s", graph_repr(in->b->ir->mem, in->b->g), graph_repr(in->b->ir->mem, t->graph));
 		diag_help(in->b->ir->ds, d, (Span){ 0, 0, 0 }, "hand it in as an input of the graph");
 		return 0;
@@ -119,8 +113,8 @@ static int check_places(Infer *in)
 		int u = tensor_ipu(t);
 		TileSet s = tensor_tiles(t);
 		if ((u != IPU_UNKNOWN && ipu != IPU_UNKNOWN && u != ipu) || (s && tiles && s != tiles)) {
-			if (u != ipu) infer_error(in, E0321, "operands of `%s` are on different IPUs: %d and %d", called(in), ipu, u);
-			else infer_error(in, E0321, "operands of `%s` are on different tile sets: compute and io", called(in));
+			if (u != ipu) infer_error(in, E0321, "operands of `%s` are on different IPUs: %d and %d", op_said(in->op), ipu, u);
+			else infer_error(in, E0321, "operands of `%s` are on different tile sets: compute and io", op_said(in->op));
 			return 0;
 		}
 		if (u != IPU_UNKNOWN) ipu = u;
@@ -135,7 +129,7 @@ static int check_handles(Infer *in)
 	for (int i = 0; i < in->op->in.n; i++) {
 		const Tensor *t = in->op->in.at[i];
 		if (!t || !t->remote) continue;
-		Diag *d = infer_error(in, E0643, "`%s` uses the remote variable `%s`", called(in), t->name);
+		Diag *d = infer_error(in, E0643, "`%s` uses the remote variable `%s`", op_said(in->op), t->name);
 		diag_help(in->b->ir->ds, d, (Span){ 0, 0, 0 }, "load the entry first: `remote_load(buffer, %" PRId64 ")`", t->entry);
 		return 0;
 	}
@@ -149,7 +143,7 @@ static int check_constant(Infer *in)
 		const Tensor *t = in->op->in.at[i];
 		int written = (i == 0 && writes) || (i < 32 && (in->def->writes >> i & 1));
 		if (!t || !written || storage_root(in->op->in.at[i])->kind != T_CONSTANT) continue;
-		infer_error(in, E0322, "`%s` writes a constant", called(in));
+		infer_error(in, E0322, "`%s` writes a constant", op_said(in->op));
 		return 0;
 	}
 	return 1;
@@ -169,7 +163,7 @@ static int check_float8(Infer *in)
 	for (int i = 0; i < in->op->in.n; i++) {
 		const Tensor *t = in->op->in.at[i];
 		if (!t || !dtype_is_f8(t->spec.dtype) || moves_bytes(in->def)) continue;
-		infer_error(in, E0304, "`%s` does not compute with %s", called(in), dtype_info[t->spec.dtype].name);
+		infer_error(in, E0304, "`%s` does not compute with %s", op_said(in->op), dtype_info[t->spec.dtype].name);
 		return 0;
 	}
 	return 1;
@@ -181,7 +175,7 @@ static int check_sizes(Infer *in)
 	for (int i = 0; i < in->nout; i++) {
 		int64_t n = shape_nelems(s[i].shape);
 		if (n >= 0 && n <= INT64_MAX / 16) continue;
-		infer_error(in, E0319, "the result of `%s` has too many elements: %s", called(in), shape_str(in->b->ir->mem, s[i].shape));
+		infer_error(in, E0319, "the result of `%s` has too many elements: %s", op_said(in->op), shape_str(in->b->ir->mem, s[i].shape));
 		return 0;
 	}
 	return 1;
@@ -200,7 +194,7 @@ int infer_need_float8(Infer *in, int i)
 {
 	DType t = infer_in(in, i).dtype;
 	if (dtype_is_f8(t)) return 1;
-	Diag *d = infer_error(in, E0304, "`%s` computes with float8 tensors", called(in));
+	Diag *d = infer_error(in, E0304, "`%s` computes with float8 tensors", op_said(in->op));
 	diag_label(in->b->ir->ds, d, "`%s` is of %s", in->def->params[i].name, dtype_info[t].name);
 	return 0;
 }
@@ -209,7 +203,7 @@ int infer_log2_scale(Infer *in, int i)
 {
 	Spec s = infer_in(in, i);
 	if (s.dtype == DT_I32 && s.shape.rank == 0) return 1;
-	Diag *d = infer_error(in, s.dtype == DT_I32 ? E0312 : E0304, "`log2_scale` of `%s` must be i32[]", called(in));
+	Diag *d = infer_error(in, s.dtype == DT_I32 ? E0312 : E0304, "`log2_scale` of `%s` must be i32[]", op_said(in->op));
 	diag_label(in->b->ir->ds, d, "got %s", spec_str(in->b->ir->mem, s.dtype, s.shape));
 	return 0;
 }
@@ -229,7 +223,7 @@ static int equal_dtypes(Infer *in)
 	for (int i = 1; i < in->op->in.n; i++) {
 		DType u = infer_in(in, i).dtype;
 		if (u == t) continue;
-		Diag *d = infer_error(in, E0303, "operands of `%s` have different element types", called(in));
+		Diag *d = infer_error(in, E0303, "operands of `%s` have different element types", op_said(in->op));
 		diag_label(ir->ds, d, "%s against %s", dtype_info[t].name, dtype_info[u].name);
 		diag_help(ir->ds, d, (Span){ 0, 0, 0 }, "convert one of them: `.cast(%s)`", dtype_info[t].name);
 		return 0;
@@ -247,7 +241,7 @@ static int broadcast_shapes(Infer *in, Shape *s)
 			*s = sum;
 			continue;
 		}
-		Diag *d = infer_error(in, E0302, "shapes of the operands of `%s` do not broadcast", called(in));
+		Diag *d = infer_error(in, E0302, "shapes of the operands of `%s` do not broadcast", op_said(in->op));
 		diag_label(ir->ds, d, "%s against %s", shape_str(ir->mem, *s), shape_str(ir->mem, u));
 		return 0;
 	}
@@ -259,7 +253,7 @@ static int keeps_shape(Infer *in, Shape s)
 {
 	Ir *ir = in->b->ir;
 	if (!in->op->inplace || shape_eq(s, infer_in(in, 0).shape)) return 1;
-	Diag *d = infer_error(in, E0307, "`%s` would change the shape of the tensor it writes", called(in));
+	Diag *d = infer_error(in, E0307, "`%s` would change the shape of the tensor it writes", op_said(in->op));
 	diag_label(ir->ds, d, "%s would become %s", shape_str(ir->mem, infer_in(in, 0).shape), shape_str(ir->mem, s));
 	diag_help(ir->ds, d, (Span){ 0, 0, 0 }, "`%s` makes a new tensor", in->def->name);
 	return 0;
@@ -298,7 +292,7 @@ static int need(Infer *in, int i, int ok, const char *what)
 {
 	DType t = infer_in(in, i).dtype;
 	if (ok) return 1;
-	Diag *d = infer_error(in, E0304, "`%s` needs %s tensor, got %s", called(in), what, dtype_info[t].name);
+	Diag *d = infer_error(in, E0304, "`%s` needs %s tensor, got %s", op_said(in->op), what, dtype_info[t].name);
 	diag_label(in->b->ir->ds, d, "%s is of %s", operand_name(in, i), dtype_info[t].name);
 	return 0;
 }
@@ -316,7 +310,7 @@ int infer_equal_shapes(Infer *in, int i, int j)
 	Ir *ir = in->b->ir;
 	Shape a = infer_in(in, i).shape, b = infer_in(in, j).shape;
 	if (shape_eq(a, b)) return 1;
-	Diag *d = infer_error(in, E0311, "`%s` needs equal shapes", called(in));
+	Diag *d = infer_error(in, E0311, "`%s` needs equal shapes", op_said(in->op));
 	diag_label(ir->ds, d, "%s against %s; this op does not broadcast", shape_str(ir->mem, a), shape_str(ir->mem, b));
 	return 0;
 }
@@ -327,7 +321,7 @@ int infer_axis(Infer *in, int64_t axis, int rank, int *out)
 {
 	*out = (int)(axis < 0 ? axis + rank : axis);
 	if (axis >= -rank && axis < rank) return 1;
-	Diag *d = infer_error(in, E0305, "axis %" PRId64 " is out of range for `%s`", axis, called(in));
+	Diag *d = infer_error(in, E0305, "axis %" PRId64 " is out of range for `%s`", axis, op_said(in->op));
 	if (rank) diag_label(in->b->ir->ds, d, "a tensor of rank %d has axes %d to %d", rank, -rank, rank - 1);
 	else diag_label(in->b->ir->ds, d, "a scalar has no axes");
 	return 0;
@@ -340,7 +334,7 @@ int infer_axes(Infer *in, const AttrVal *axes, int rank, unsigned *mask)
 		int k;
 		if (!infer_axis(in, axes->ints.at[i], rank, &k)) return 0;
 		if (*mask >> k & 1) {
-			infer_error(in, E0306, "axis %d is given twice to `%s`", k, called(in));
+			infer_error(in, E0306, "axis %d is given twice to `%s`", k, op_said(in->op));
 			return 0;
 		}
 		*mask |= 1u << k;
@@ -367,7 +361,7 @@ int infer_scalar(Infer *in, const char *name)
 {
 	const Tensor *t = infer_tensor(in, op_operand(in->def, op_param(in->def, name)));
 	if (!t || shape_nelems(t->spec.shape) == 1) return 1;
-	Diag *d = infer_error(in, E0312, "`%s` of `%s` must be a number or a tensor of one element", name, called(in));
+	Diag *d = infer_error(in, E0312, "`%s` of `%s` must be a number or a tensor of one element", name, op_said(in->op));
 	diag_label(in->b->ir->ds, d, "it has shape %s", shape_str(in->b->ir->mem, t->spec.shape));
 	return 0;
 }
@@ -380,7 +374,7 @@ int infer_word(Infer *in, const char *name, const char *const *words)
 		if (v->set && !strcmp(v->s, words[n])) return n;
 	Buf b = buf_new(in->b->ir->mem);
 	for (int i = 0; i < n; i++) buf_printf(&b, "%s\"%s\"", i == 0 ? "" : i == n - 1 ? " or " : ", ", words[i]);
-	Diag *d = infer_error(in, E0310, "invalid `%s` for `%s`: \"%s\"", name, called(in), v->set ? v->s : "");
+	Diag *d = infer_error(in, E0310, "invalid `%s` for `%s`: \"%s\"", name, op_said(in->op), v->set ? v->s : "");
 	diag_label(in->b->ir->ds, d, "expected %s", b.s);
 	return -1;
 }
@@ -389,7 +383,7 @@ int infer_seed(Infer *in, int i)
 {
 	Spec s = infer_in(in, i);
 	if (s.dtype == DT_U32 && s.shape.rank == 1 && s.shape.dim[0] == 2) return 1;
-	Diag *d = infer_error(in, E0317, "the seed of `%s` must be u32[2]", called(in));
+	Diag *d = infer_error(in, E0317, "the seed of `%s` must be u32[2]", op_said(in->op));
 	diag_label(in->b->ir->ds, d, "got %s", spec_str(in->b->ir->mem, s.dtype, s.shape));
 	return 0;
 }

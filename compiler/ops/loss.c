@@ -114,7 +114,13 @@ static int infer_loss_and_grad(Infer *in)
 	if (!infer_loss(in)) return 0;
 	in->out[1] = (Spec){ .dtype = infer_in(in, 0).dtype, .shape = infer_in(in, 0).shape };
 	const Tensor *k = infer_tensor(in, 2);
-	if (!k || shape_nelems(k->spec.shape) == 1) return 1;
+	if (!k) return 1;
+	if (k->spec.dtype != in->out[0].dtype && k->spec.dtype != DT_F32) {
+		Diag *d = infer_error(in, E0303, "the factor of `%s` has the scores' element type, or f32", in->def->name);
+		diag_label(in->b->ir->ds, d, "it is %s, the scores are %s", dtype_info[k->spec.dtype].name, dtype_info[in->out[0].dtype].name);
+		return 0;
+	}
+	if (shape_nelems(k->spec.shape) == 1) return 1;
 	if (reduction_of(in->op) == NONE && shape_eq(k->spec.shape, infer_in(in, 1).shape)) return 1;
 	Diag *d = infer_error(in, E0312, "the factor of `%s` must be a number or a tensor of one element", in->def->name);
 	diag_label(in->b->ir->ds, d, "it has shape %s; with reduction \"none\" it may have that of the labels", shape_str(in->b->ir->mem, k->spec.shape));

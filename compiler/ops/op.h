@@ -114,6 +114,7 @@ static inline const OpDef *op_def(const Op *op) { return op_table[op->code]; }
 static inline int op_is(const Op *op, unsigned trait) { return (op_table[op->code]->traits & trait) != 0; }
 /* what it is called in listings: its type, or the name that the model gave it */
 const char *op_type_name(const Op *op);
+const char *op_spelled(const OpDef *d, int inplace);      /* in the language: "add_", "adam_var_update" */
 const char *op_said(const Op *op);                        /* as messages call it: the op's name in the language, a kernel's or host op's own */
 const AttrVal *op_attr(const Op *op, const char *name);     /* never NULL: a wrong name is our bug and gives an unset one */
 

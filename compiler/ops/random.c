@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 
 /* --- distributions -------------------------------------------------------------------------------------------- */
 
@@ -26,16 +27,31 @@ static int infer_draw(Infer *in)
 	return 1;
 }
 
+/* a number that the dtype holds */
+static int check_holds(Infer *in, const char *name)
+{
+	DType t = (DType)op_attr(in->op, "dtype")->i;
+	double x = op_attr(in->op, name)->f;
+	char held[8];
+	rt_convert(t, held, DT_F64, &x, 1);
+	if (isfinite(rt_get(t, held, 0))) return 1;
+	Buf b = buf_new(in->b->ir->mem);
+	buf_float(&b, x);
+	Diag *d = infer_error(in, E0310, "`%s` of `%s` must be a finite number of %s", name, in->def->name, dtype_info[t].name);
+	diag_label(in->b->ir->ds, d, "got %s", b.s);
+	return 0;
+}
+
 static int infer_normal(Infer *in)
 {
 	if (!(op_attr(in->op, "std")->f >= 0)) return infer_error(in, E0310, "`std` of `random_normal` is negative"), 0;
-	return infer_draw(in);
+	return infer_draw(in) && check_holds(in, "mean") && check_holds(in, "std");
 }
 
 static int infer_uniform(Infer *in)
 {
 	if (!(op_attr(in->op, "low")->f <= op_attr(in->op, "high")->f)) return infer_error(in, E0310, "`low` of `random_uniform` is above `high`"), 0;
-	return infer_draw(in);
+	return infer_draw(in) && check_holds(in, "low") && check_holds(in, "high");
 }
 
 static void emit_draw(Emit *e, const Op *op, const char *entry, const char *a, const char *b)

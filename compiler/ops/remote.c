@@ -32,7 +32,7 @@ static int check_match(Infer *in)
 	if (!infer_tensor(in, 0)) return 1;
 	Spec x = infer_in(in, 0);
 	if (x.dtype == b->spec.dtype && shape_eq(x.shape, b->spec.shape)) return 1;
-	Diag *d = infer_error(in, E0641, "the tensor of `%s%s` does not match buffer %d", in->def->name, in->op->inplace ? "_" : "", b->id + 1);
+	Diag *d = infer_error(in, E0641, "the tensor of `%s` does not match buffer %d", op_said(in->op), b->id + 1);
 	diag_label(ir->ds, d, "%s for an entry of %s", spec_str(ir->mem, x.dtype, x.shape), spec_str(ir->mem, b->spec.dtype, b->spec.shape));
 	diag_note(ir->ds, d, b->at, "the buffer is made here");
 	return 0;

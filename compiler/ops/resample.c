@@ -162,7 +162,7 @@ enum { MOST_SAMPLES = 1024 };
 static int roi_rank(Infer *in, int i, int rank, const char *axes)
 {
 	if (infer_in(in, i).shape.rank == rank) return 1;
-	Diag *d = infer_error(in, E0313, "`%s` of `%s` has rank %d", in->def->params[i].name, in->def->name, rank);
+	Diag *d = infer_error(in, E0313, "`%s` of `%s` must have rank %d", in->def->params[i].name, in->def->name, rank);
 	diag_label(in->b->ir->ds, d, "expected axes %s, got %d", axes, infer_in(in, i).shape.rank);
 	return 0;
 }

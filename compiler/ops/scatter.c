@@ -147,14 +147,14 @@ static int same_dtype(Infer *in, int i, int j)
 {
 	DType a = infer_in(in, i).dtype, b = infer_in(in, j).dtype;
 	if (a == b) return 1;
-	Diag *d = infer_error(in, E0303, "operands of `%s` have different element types", in->def->name);
+	Diag *d = infer_error(in, E0303, "operands of `%s` have different element types", op_said(in->op));
 	diag_label(in->b->ir->ds, d, "%s against %s", dtype_info[a].name, dtype_info[b].name);
 	return 0;
 }
 
 static int wrong_indices(Infer *in, const char *why)
 {
-	Diag *d = infer_error(in, E0311, "`indices` of `%s` do not fit", in->def->name);
+	Diag *d = infer_error(in, E0311, "`indices` of `%s` do not fit", op_said(in->op));
 	diag_label(in->b->ir->ds, d, "%s", why);
 	return 0;
 }
@@ -236,14 +236,14 @@ static int infer_scatter_reduce(Infer *in)
 	if (!infer_need_int(in, INDICES) || infer_word(in, "reduction", reductions) < 0 || !infer_need_number(in, DATA)) return 0;
 	if (!infer_axis(in, op_attr(in->op, "axis")->i, x.shape.rank, &axis)) return 0;
 	if (groups < 1 || (groups > 1 && (axis == 0 || x.shape.dim[0] != groups || infer_in(in, INDICES).shape.dim[0] != groups)))
-		return infer_error(in, E0310, "`group_size` of `%s` is the length of axis 0 of data and indices, and another axis is reduced", in->def->name), 0;
+		return infer_error(in, E0310, "`group_size` of `%s` is the length of axis 0 of data and indices, and another axis is reduced", op_said(in->op)), 0;
 	if (!check_indices(in, axis)) return 0;
-	if (!initial && !size->set) return infer_error(in, E0310, "`%s` needs `initial_values` or `axis_size`", in->def->name), 0;
-	if (size->set && size->i < 0) return infer_error(in, E0310, "`axis_size` of `%s` is negative", in->def->name), 0;
+	if (!initial && !size->set) return infer_error(in, E0310, "`%s` needs `initial_values` or `axis_size`", op_said(in->op)), 0;
+	if (size->set && size->i < 0) return infer_error(in, E0310, "`axis_size` of `%s` is negative", op_said(in->op)), 0;
 	in->out[0] = x;
 	in->out[0].shape.dim[axis] = initial ? axis < initial->spec.shape.rank ? initial->spec.shape.dim[axis] : -1 : size->i;
 	if (initial && (!same_dtype(in, DATA, INITIAL) || !shape_eq(initial->spec.shape, in->out[0].shape))) {
-		if (initial->spec.dtype == x.dtype) infer_error(in, E0311, "`initial_values` of `%s` differ from `data` on another axis than %d", in->def->name, axis);
+		if (initial->spec.dtype == x.dtype) infer_error(in, E0311, "`initial_values` of `%s` differ from `data` on another axis than %d", op_said(in->op), axis);
 		return 0;
 	}
 	infer_set_int(in, "axis", axis);

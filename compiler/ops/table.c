@@ -79,12 +79,6 @@ static const char *own_name(const Op *op)
 	return op->code == OP_kernel || op->code == OP_host_op ? op_attr(op, "name")->s : NULL;
 }
 
-const char *op_said(const Op *op)
-{
-	const char *own = own_name(op);
-	return own ? own : op_def(op)->name;
-}
-
 const char *op_type_name(const Op *op)
 {
 	const OpDef *d = op_def(op);
@@ -140,9 +134,16 @@ static const char *const with_underscore[OP_COUNT] = {
 #undef OP
 };
 
-static const char *modifying_name(const OpDef *d)
+const char *op_spelled(const OpDef *d, int inplace)
 {
+	if (!inplace) return d->name;
 	return d->traits & ONLY_INPLACE && d->alias ? d->alias : with_underscore[d->id];
+}
+
+const char *op_said(const Op *op)
+{
+	const char *own = own_name(op);
+	return own ? own : op_spelled(op_def(op), op->inplace);
 }
 
 int op_names(OpName *out, int max)
@@ -152,7 +153,7 @@ int op_names(OpName *out, int max)
 		const OpDef *d = op_table[i];
 		if (d->traits & INTERNAL) continue;
 		if (plain_name(d) && n++ < max) out[n - 1] = (OpName){ d->name, d, 0 };
-		if (d->inplace != NO_INPLACE && n++ < max) out[n - 1] = (OpName){ modifying_name(d), d, 1 };
+		if (d->inplace != NO_INPLACE && n++ < max) out[n - 1] = (OpName){ op_spelled(d, 1), d, 1 };
 		if (d->informed && n++ < max) out[n - 1] = (OpName){ d->informed, d, 0 };
 	}
 	qsort(out, (size_t)(n < max ? n : max), sizeof *out, by_name);
@@ -204,7 +205,7 @@ void op_name_signature(const OpName *o, Buf *out)
 
 void op_signature(const OpDef *d, int inplace, Buf *out)
 {
-	op_name_signature(&(OpName){ inplace ? modifying_name(d) : d->name, d, inplace }, out);
+	op_name_signature(&(OpName){ inplace ? op_spelled(d, 1) : d->name, d, inplace }, out);
 }
 
 static const char *grad_text(const OpDef *d)
@@ -239,7 +240,7 @@ void op_page(const OpDef *d, Buf *out)
 	buf_printf(out, "\n%s\n", d->doc);
 	if (d->formula) buf_printf(out, "\nformula:  %s\n", d->formula);
 	buf_printf(out, "gradient: %s\n", grad_text(d));
-	if (d->inplace != NO_INPLACE) buf_printf(out, "%s: %s\n", modifying_name(d), inplace_text(d));
+	if (d->inplace != NO_INPLACE) buf_printf(out, "%s: %s\n", op_spelled(d, 1), inplace_text(d));
 	if (d->alias && plain_name(d)) buf_printf(out, "also:     %s\n", d->alias);
 	buf_printf(out, "prints as %s", d->type);
 	if (d->inplace != NO_INPLACE && d->type_inplace) buf_printf(out, ", in place %s", d->type_inplace);

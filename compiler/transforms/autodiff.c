@@ -132,8 +132,7 @@ static int refuse_modifying(Run *run, Graph *g, Op *op)
 {
 	Diags *ds = g->ir->ds;
 	const OpDef *def = op_def(op);
-	Diag *d = diag(ds, E0502, op->at, "The graph %s contains a modifying op: `%s%s`", g->id, def->name,
-		op->inplace && !(def->traits & ONLY_INPLACE) ? "_" : "");
+	Diag *d = diag(ds, E0502, op->at, "The graph %s contains a modifying op: `%s`", g->id, op_said(op));
 
 	diag_label(ds, d, "this overwrites a value that gradients may need");
 	diag_note(ds, d, run->at->at, "the graph is differentiated here");

@@ -234,8 +234,8 @@ int npy_layout(RtSource *s, const RtAlloc *al, NpyLayout *out, RtErr *e)
 	int st = read_header(s, al, &h, &out->offset, e);
 	if (st) return st;
 	if (!find_dtype(&h, &a.dtype, &out->swapped))
-		return rt_fail(e, RT_EIO, "`%s` has elements of type '%s'; bool, int8–int64, uint8–uint64 and float16–float64 can be read",
-			source_name(s), h.descr);
+		return rt_fail(e, RT_EIO, "`%s` has elements of type '%s'; bool, int8–int64, uint8–uint64 and float16–float64 can be read%s",
+			source_name(s), h.descr, strchr(h.descr, 'c') ? "; complex numbers have no type here: save real and imaginary parts apart" : "");
 	out->fortran = h.fortran;
 	a.rank = h.rank;
 	memcpy(a.dim, h.dim, sizeof a.dim);

@@ -220,7 +220,8 @@ static int find_type(const Json *j, const StEntry *t, const char *name, DType *o
 {
 	for (int i = 0; i < NTYPE; i++)
 		if (!strcmp(name, types[i].name)) return *out = types[i].t, RT_OK;
-	return rt_fail(j->e, RT_EIO, "`%s`: tensor `%s` has elements of type %.32s, which pxl does not read", j->f->name, t->name, name);
+	return rt_fail(j->e, RT_EIO, "`%s`: tensor `%s` has elements of type %.32s, which pxl does not read%s", j->f->name, t->name, name,
+	               !strcmp(name, "C64") || !strcmp(name, "C128") ? ": there are no complex numbers here" : "");
 }
 
 /* the value of one of a tensor's three keys */

@@ -20,18 +20,28 @@ typedef struct Draw {
 
 static double unit(uint32_t hi, uint32_t lo) { return (double)(((uint64_t)hi << 32 | lo) >> 11) * 0x1p-53; }
 
+/* low and high may be further apart than the type reaches */
+static double between(const Draw *d, double u)
+{
+	double span = d->b - d->a;
+	return isfinite(span) ? d->a + u * span : d->a * (1 - u) + d->b * u;
+}
+
 /* [low, high): what rounding has pushed up to high is pulled back under it */
 static void uniform_block(const Draw *d, Block *b, const uint32_t *w, long n)
 {
 	float low = (float)d->a, span = (float)(d->b - d->a), below = (float)d->below;
 	if (d->dtype == DT_F64) {
 		for (long i = 0; i < n; i++) {
-			double v = d->a + unit(w[i + i / DRAW * DRAW], w[i + i / DRAW * DRAW + DRAW]) * (d->b - d->a);
+			double v = between(d, unit(w[i + i / DRAW * DRAW], w[i + i / DRAW * DRAW + DRAW]));
 			b->f64[i] = v < d->b ? v : d->below;
 		}
 		return;
 	}
-	for (long i = 0; i < n; i++) b->f32[i] = low + (float)(w[i] >> 8) * 0x1p-24f * span;
+	if (isfinite(span))
+		for (long i = 0; i < n; i++) b->f32[i] = low + (float)(w[i] >> 8) * 0x1p-24f * span;
+	else
+		for (long i = 0; i < n; i++) b->f32[i] = (float)between(d, (double)(w[i] >> 8) * 0x1p-24);
 	if (d->rt->norm[d->dtype]) d->rt->norm[d->dtype](b, n);
 	for (long i = 0; i < n; i++) b->f32[i] = b->f32[i] > below ? below : b->f32[i];
 }
