@@ -131,6 +131,8 @@ int  rt_session_transfers(const RtSession *s, int to_host);   /* how many transf
 /* read fetches from the device first if attached and out of sync; write updates H, and if attached the named variable
  * (never the others: R288) on the device */
 int  rt_session_read(RtSession *s, int var, void *out, size_t bytes, RtErr *e);
+typedef struct RtWrite { int var; const void *data; size_t bytes; } RtWrite;
+int  rt_session_write_all(RtSession *s, const RtWrite *w, int n, RtErr *e);       /* all in one transfer; none if one is wrong */
 int  rt_session_write(RtSession *s, int var, const void *data, size_t bytes, RtErr *e);
 const void *rt_session_view(RtSession *s, int var, RtErr *e);  /* the value itself, after the same fetch; valid till the next transfer */
 /* how much runs have moved so far, all replicas together, by kind (pxlrt.h); exchanges: steps in which something moved */

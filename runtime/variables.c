@@ -172,16 +172,29 @@ int rt_session_read(RtSession *s, int var, void *out, size_t bytes, RtErr *e)
 	return RT_OK;
 }
 
+static int check_write(const RtSession *s, const RtWrite *w, RtErr *e)
+{
+	const RtVar *v = var_at(s, w->var, e);
+	const RtMap *m = map_of(&s->o, w->var);
+	if (!v || check_bytes(v, w->bytes, e)) return RT_EINVAL;
+	if (m && m->read_only) return rt_fail(e, RT_EINVAL, "cannot write variable `%s`: its file is mapped for reading alone", v->name);
+	return RT_OK;
+}
+
+int rt_session_write_all(RtSession *s, const RtWrite *w, int n, RtErr *e)
+{
+	int moved = 0, st = RT_OK;
+	for (int i = 0; i < n && !st; i++) st = check_write(s, &w[i], e);
+	for (int i = 0; i < n && !st; i++) {
+		if (!w[i].bytes) continue;
+		memcpy(s->home[w[i].var], w[i].data, w[i].bytes);
+		if (s->attached) send(s, w[i].var), moved = 1;
+	}
+	s->from_host += moved;
+	return st;
+}
+
 int rt_session_write(RtSession *s, int var, const void *data, size_t bytes, RtErr *e)
 {
-	const RtVar *v = var_at(s, var, e);
-	if (!v || check_bytes(v, bytes, e)) return RT_EINVAL;
-	const RtMap *m = map_of(&s->o, var);
-	if (m && m->read_only) return rt_fail(e, RT_EINVAL, "cannot write variable `%s`: its file is mapped for reading alone", v->name);
-	if (!bytes) return RT_OK;
-	memcpy(s->home[var], data, bytes);
-	if (!s->attached) return RT_OK;
-	send(s, var);
-	s->from_host++;
-	return RT_OK;
+	return rt_session_write_all(s, &(RtWrite){ var, data, bytes }, 1, e);
 }

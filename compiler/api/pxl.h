@@ -270,6 +270,9 @@ PXL_API const char *pxl_session_errmsg(const pxl_session *s);
 /* Copy data in (inputs, variables) or out (outputs, variables); bytes must be the array's. */
 PXL_API PXL_MUST pxl_status pxl_write(pxl_session *s, int index, const void *data, size_t bytes);
 PXL_API PXL_MUST pxl_status pxl_read(pxl_session *s, int index, void *out, size_t bytes);
+/* Several variables in one transfer to the device; when one of them does not fit, none is written. */
+typedef struct pxl_value { int index; const void *data; size_t bytes; } pxl_value;
+PXL_API PXL_MUST pxl_status pxl_write_variables(pxl_session *s, const pxl_value *values, size_t n);
 /* The value of a variable itself, not a copy: read it before the next call on s. A mapped variable gives the pages of its file. */
 PXL_API PXL_MUST pxl_status pxl_view(pxl_session *s, int index, const void **out);
 /* Use the caller's array itself for a stream, without copies, in every run until bound anew (NULL: back to the session's

@@ -4,6 +4,7 @@
  * made once, at the first need, so steady runs allocate nothing. */
 #include "compiler/api/internal.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -130,6 +131,23 @@ pxl_status pxl_write(pxl_session *s, int index, const void *data, size_t bytes)
 	memcpy(s->own[index], data, bytes);
 	s->bound[index] = NULL;
 	return PXL_OK;
+}
+
+pxl_status pxl_write_variables(pxl_session *s, const pxl_value *values, size_t n)
+{
+	if (!s) return PXL_EINVAL;
+	if (n > INT_MAX || (n && !values)) return session_fail(s, PXL_EINVAL, "pxl_write_variables needs a list of values");
+	RtWrite *w = cx_alloc(s->p->m->cx, (n + 1) * sizeof *w);
+	pxl_status st = w ? PXL_OK : session_fail(s, PXL_ENOMEM, "out of memory");
+	for (size_t i = 0; i < n && st == PXL_OK; i++) {
+		if ((st = check(s, values[i].index, values[i].bytes, "write")) != PXL_OK) break;
+		if (!is_variable(s, values[i].index)) st = session_fail(s, PXL_EINVAL, "cannot write `%s` among variables: it is a stream", s->p->infos[values[i].index].name);
+		else if (values[i].bytes && !values[i].data) st = session_fail(s, PXL_EINVAL, "cannot write `%s`: no data", s->p->infos[values[i].index].name);
+		else w[i] = (RtWrite){ values[i].index - s->p->rt.nstream, values[i].data, values[i].bytes };
+	}
+	if (st == PXL_OK) st = status(rt_session_write_all(s->rt, w, (int)n, &s->err));
+	cx_free(s->p->m->cx, w);
+	return st;
 }
 
 pxl_status pxl_read(pxl_session *s, int index, void *out, size_t bytes)

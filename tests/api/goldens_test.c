@@ -116,6 +116,27 @@ static void test_turns(void)
 	close_world(&w);
 }
 
+static void test_write_many(void)
+{
+	World w;
+	pxl_traffic t = PXL_TRAFFIC_INIT;
+	float x[2] = { 5, 6 }, y = 7, a[2], b;
+	CHECK("", open_world(&w, "program main() {\n    a = variable([1.0, 2.0], name = \"a\")\n    b = variable(3.0, name = \"b\")\n    a += b\n    i = host_load(h2d_stream(\"x\", f32[]))\n    host_store(d2h_stream(\"y\", f32[]), i)\n}\n"));
+	int ia = pxl_find(w.p, PXL_VARIABLE, "a"), ib = pxl_find(w.p, PXL_VARIABLE, "b");
+	pxl_value both[] = { { ia, x, sizeof x }, { ib, &y, sizeof y } }, wrong[] = { { ib, x, 4 }, { ia, x, 4 } }, stream[] = { { ib, x, 4 }, { w.in, x, 4 } };
+	pxl_get_traffic(w.s, &t);
+	uint64_t before = t.weights_from_host;
+	CHECK("R285", pxl_write_variables(w.s, both, 2) == PXL_OK);
+	pxl_get_traffic(w.s, &t);
+	CHECK("R285", t.weights_from_host == before + 1);
+	CHECK("R294", pxl_write_variables(w.s, wrong, 2) == PXL_EINVAL && pxl_write_variables(w.s, stream, 2) == PXL_EINVAL && strstr(pxl_session_errmsg(w.s), "it is a stream"));
+	CHECK("R285", pxl_write(w.s, w.in, &y, 4) == PXL_OK && pxl_run(w.s, 1) == PXL_OK);
+	CHECK("R284 R285", pxl_read(w.s, ia, a, sizeof a) == PXL_OK && a[0] == 12 && a[1] == 13 && pxl_read(w.s, ib, &b, 4) == PXL_OK && b == 7);
+	pxl_get_traffic(w.s, &t);
+	CHECK("R284 R287", t.weights_to_host == 1);
+	close_world(&w);
+}
+
 /* leaving with weights, or without */
 static void test_leaving(void)
 {
@@ -137,6 +158,7 @@ int main(void)
 	test_uneven();
 	test_kinds();
 	test_turns();
+	test_write_many();
 	test_leaving();
 	return check_done();
 }

@@ -58,6 +58,8 @@ static void no_session(void)
 	size_t n;
 	pxl_array a = { .dtype = PXL_F32 };
 	WRONG(pxl_write(NULL, 0, x, 12));
+	WRONG(pxl_write_variables(NULL, NULL, 0));
+	WRONG(pxl_view(NULL, 0, &(const void *){ NULL }));
 	WRONG(pxl_read(NULL, 0, x, 12));
 	WRONG(pxl_bind(NULL, 0, x, 12));
 	WRONG(pxl_write_array(NULL, 0, &a));
@@ -131,6 +133,11 @@ static void nothing_in_session(pxl_session *s, const pxl_program *p)
 	int x = pxl_find(p, PXL_INPUT, "x"), w = pxl_find(p, PXL_VARIABLE, "w");
 	size_t n;
 	WRONG(pxl_write(s, x, NULL, 12));
+	WRONG(pxl_write_variables(s, NULL, 1));
+	WRONG(pxl_write_variables(s, &(pxl_value){ w, NULL, 12 }, 1));
+	WRONG(pxl_write_variables(s, &(pxl_value){ -1, NULL, 12 }, 1));
+	WRONG(pxl_view(s, x, &(const void *){ NULL }));
+	WRONG(pxl_view(s, w, NULL));
 	WRONG(pxl_write(s, w, NULL, 12));
 	WRONG(pxl_read(s, w, NULL, 12));
 	WRONG(pxl_save(s, NULL));
