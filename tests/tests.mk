@@ -1,5 +1,5 @@
 # tests.mk — how tests are built and run; `tests/run` decides by suffix (see docs/TOUR.md).
-TEST_DIRS := tests/lang tests/ir tests/ops tests/api tests/runtime
+TEST_DIRS := tests/lang tests/ir tests/ops tests/api tests/runtime tests/graphs
 TEST_SRC  := $(foreach d,$(TEST_DIRS),$(wildcard $(d)/*.c))
 TEST_BIN  := $(TEST_SRC:tests/%.c=$(BUILD)/t/%)
 TEST_HDR  := $(wildcard tests/*.h tests/*/*.h tests/*/*/*.h)
