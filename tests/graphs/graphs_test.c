@@ -4,8 +4,8 @@
 int main(void)
 {
 	Tally all = { 0 };
-	check_batch(1, 10, 5, 30, CONFIGS, &all);
-	check_batch(1000, 26, 5, 20, 2, &all);
+	check_batch(1, 8, 5, 30, CONFIGS, &all);
+	check_batch(1000, 20, 5, 20, TCC_CONFIGS, &all);
 	printf("%d graphs of %d values, %d did not run; %d against differences\n", all.graphs, all.ops, all.unrun, all.slopes);
 	CHECK("R174 R192 R195 R239 R241", !all.wrong);
 	CHECK("", all.unrun * 5 < all.graphs && all.slopes > 5);

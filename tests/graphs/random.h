@@ -358,7 +358,7 @@ static inline void gen_graph(Gen *g, Bench *t, uint64_t seed, int least, int mos
 		Shape s = gen_shape(g);
 		DType d = i ? gen_dtype(g) : g->kind == SMOOTH ? DT_F64 : DT_F32;
 		if (i && gen_chance(g, 40)) s = g->node[gen_below(g, i)].out[0]->spec.shape;
-		gen_input(g, (Spec){ .dtype = d, .shape = s }, i && gen_chance(g, 20));
+		gen_input(g, (Spec){ .dtype = d, .shape = s }, i && dtype_is_float(d) && gen_chance(g, 20));
 	}
 	gen_input(g, (Spec){ .dtype = DT_U32, .shape = { .rank = 1, .dim = { 2 } } }, 0);      /* a seed */
 	if (g->kind != SMOOTH) gen_input(g, (Spec){ .dtype = DT_I32, .shape = gen_shape(g) }, 0);
