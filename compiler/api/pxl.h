@@ -305,6 +305,7 @@ PXL_API PXL_MUST pxl_status pxl_copy_variables(pxl_session *to, pxl_session *fro
 PXL_API PXL_MUST pxl_status pxl_attach(pxl_session *s);
 PXL_API PXL_MUST pxl_status pxl_detach(pxl_session *s, int weights_to_host);
 PXL_API int      pxl_is_attached(const pxl_session *s);
+PXL_API int      pxl_in_sync(const pxl_session *s);          /* the host's copy of the variables is what the device has: not since a run */
 PXL_API PXL_MUST pxl_status pxl_weights_to_host(pxl_session *s);
 PXL_API PXL_MUST pxl_status pxl_weights_from_host(pxl_session *s);
 

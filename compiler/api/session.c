@@ -226,6 +226,7 @@ void pxl_get_traffic(const pxl_session *s, pxl_traffic *out)
 pxl_status pxl_attach(pxl_session *s) { return !s ? PXL_EINVAL : status(rt_session_attach(s->rt, &s->err)); }
 pxl_status pxl_detach(pxl_session *s, int to_host) { return !s ? PXL_EINVAL : status(rt_session_detach(s->rt, to_host, &s->err)); }
 int pxl_is_attached(const pxl_session *s) { return s && rt_session_attached(s->rt); }
+int pxl_in_sync(const pxl_session *s) { return s && rt_session_synced(s->rt); }
 pxl_status pxl_weights_to_host(pxl_session *s) { return !s ? PXL_EINVAL : status(rt_session_weights_to_host(s->rt, &s->err)); }
 pxl_status pxl_weights_from_host(pxl_session *s) { return !s ? PXL_EINVAL : status(rt_session_weights_from_host(s->rt, &s->err)); }
 

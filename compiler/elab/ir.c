@@ -103,9 +103,21 @@ static Value gr_assignment(Elab *e, Call *c)
 	return v;
 }
 
+/* the groups of those who are first in theirs, second, and so on: each replica of one group meets one of every other */
+static Value gr_transpose(Elab *e, Call *c)
+{
+	Ir *ir = c->self.u.grouping->ir;
+	const Grouping *g = G(c);
+	const char *why;
+	int *seen = NEWN(e->mem, int, g->count), *rank = NEWN(e->mem, int, ir->replicas);
+	for (int i = 0; i < ir->replicas; i++) rank[i] = seen[grouping_at(g, i)]++;
+	int i = grouping_from(ir, rank, ir->replicas, &why);
+	return v_grouping(e, ir, i, why, c->at);
+}
+
 const Builtin grouping_methods[] = {
 	{ "stride", NULL, gr_stride }, { "group_size", NULL, gr_size }, { "num_groups", NULL, gr_count }, { "is_const", NULL, gr_const },
-	{ "assignment", NULL, gr_assignment }, { NULL, NULL, NULL }
+	{ "assignment", NULL, gr_assignment }, { "transpose", "", gr_transpose }, { NULL, NULL, NULL }
 };
 
 void grouping_show(const GroupingOf *of, Buf *out)

@@ -122,6 +122,9 @@ static void test_attach(void)
 	CHECK("R288", pxl_write(w.s, v, x, 12) == PXL_OK && pxl_attach(w.s) == PXL_OK && pxl_run(w.s, 1) == PXL_OK);
 	CHECK("R274 R278 R281", pxl_read(w.s, v, out, 12) == PXL_OK && out[0] == 6 && out[1] == 2);
 	CHECK("R275 R282", pxl_run(w.s, 1) == PXL_OK && pxl_detach(w.s, 1) == PXL_OK && pxl_read(w.s, v, out, 12) == PXL_OK && out[0] == 7);
+	CHECK("R133", pxl_attach(w.s) == PXL_OK && pxl_in_sync(w.s) && pxl_run(w.s, 1) == PXL_OK && !pxl_in_sync(w.s));
+	CHECK("R133", pxl_weights_to_host(w.s) == PXL_OK && pxl_in_sync(w.s) && pxl_read(w.s, v, out, 12) == PXL_OK);
+	CHECK("R133", pxl_write(w.s, v, out, 12) == PXL_OK && pxl_in_sync(w.s));
 	close_world(&w);
 }
 

@@ -71,7 +71,7 @@ static void no_session(void)
 	WRONG(pxl_detach(NULL, 1));
 	WRONG(pxl_weights_to_host(NULL));
 	WRONG(pxl_weights_from_host(NULL));
-	CHECK("", pxl_session_threads(NULL) == 0 && pxl_runs(NULL) == 0 && !pxl_is_attached(NULL) && pxl_session_errmsg(NULL));
+	CHECK("", pxl_session_threads(NULL) == 0 && pxl_runs(NULL) == 0 && !pxl_is_attached(NULL) && !pxl_in_sync(NULL) && pxl_session_errmsg(NULL));
 	pxl_get_traffic(NULL, NULL);
 }
 
