@@ -208,6 +208,14 @@ static inline uint64_t grid_random(uint64_t *state)
 	return z ^ z >> 31;
 }
 
+/* a unit's numbers are its own, whatever else is in the program */
+static inline uint64_t unit_seed(const Unit *u)
+{
+	uint64_t h = hash_bytes(u->row->op, strlen(u->row->op)) ^ hash_bytes(u->attrs, strlen(u->attrs)) * 3;
+	for (int i = 0; i < u->nin; i++) h = h * 31 + hash_bytes(&u->in[i].spec.dtype, sizeof(DType)) + hash_bytes(SX(i).dim, sizeof(SX(i).dim)) + (uint64_t)u->in[i].view;
+	return h;
+}
+
 static inline Num some_number(const Unit *u, int i, uint64_t *state)
 {
 	const Row *r = u->row;

@@ -70,10 +70,10 @@ typedef struct Walk {
 static void grid_finish(Walk *w, Grid *g)
 {
 	Code c;
-	uint64_t state = 42;
 	int cc = g == &w->both;
 	if (!g->n) return;
 	for (int i = 0; i < g->n; i++) {
+		uint64_t state = unit_seed(g->u[i]);
 		for (int k = 0; k < g->u[i]->nin; k++) fill_operand(g->u[i], k, &state);
 		expect(g->u[i]);
 	}
