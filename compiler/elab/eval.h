@@ -193,7 +193,6 @@ Op     *invoke(Elab *e, Graph *g, Tensor **in, Span at);            /* the `call
 Value   v_call(Elab *e, Op *op);
 Value   call_outputs(Elab *e, Op *op);                              /* what a call's expression gives */
 Graph  *want_graph(Elab *e, Value v, Span at, const char *what);    /* graph, or a named graph's; NULL after a diagnostic */
-const char *graph_title(const Graph *g);
 
 /* --- build_grad.c: gradients that a module writes itself ------------------------------------------------------------------------- */
 void    hand_new(Elab *e, Instance *in);                            /* the module has a build_grad */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 Value v_graph(Elab *e, Graph *g) { (void)e; return v_of(V_GRAPH, g); }
-const char *graph_title(const Graph *g) { return g->ir->main == g ? "the main graph" : g->id; }
 
 Entered graph_enter(Elab *e, Graph *g)
 {

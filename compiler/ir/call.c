@@ -107,7 +107,7 @@ static int check_callee(Infer *in, const Graph *g)
 	else if (graph_calls(g, here)) why = "it calls the graph being built: graphs cannot be recursive";
 	if (!why && !raise_depth(here, g->depth + 1)) why = arena_printf(here->ir->mem, "calls would be nested more than %d levels deep", MOST_CALL_LEVELS);
 	if (!why) return 1;
-	Diag *d = infer_error(in, E0428, "`%s` cannot call %s", in->def->name, graph_repr(here->ir->mem, g));
+	Diag *d = infer_error(in, E0428, "`%s` cannot call %s", in->def->name, graph_title(g));
 	diag_label(here->ir->ds, d, "%s", why);
 	return 0;
 }
@@ -121,7 +121,7 @@ static int check_count(Infer *in)
 	if (op->in.n == need && !holes) return 1;
 	int many = op->in.n > need;
 	infer_error(in, many ? E0422 : E0423, "%s inputs for `%s` of %s: %d needed, %d given", many ? "too many" : "not enough",
-	            in->def->name, graph_repr(in->b->ir->mem, op->callee[0]), need, op->in.n - holes);
+	            in->def->name, graph_title(op->callee[0]), need, op->in.n - holes);
 	return 0;
 }
 
@@ -144,7 +144,7 @@ static int check_input(Infer *in, int i)
 	if (!input || parent->poison || input->poison || specs_match(parent->spec, op_operand_spec(in->op, i))) return 1;
 	Diag *d = infer_error(in, E0425, "input `%s` of the %s does not match", input->name, graph_word(in->op, i));
 	diag_label(in->b->ir->ds, d, "%s against %s", full_spec(a, parent->spec), full_spec(a, op_operand_spec(in->op, i)));
-	diag_note(in->b->ir->ds, d, input->at, "%s expects %s", graph_repr(a, input->graph), spec_str(a, input->spec.dtype, input->spec.shape));
+	diag_note(in->b->ir->ds, d, input->at, "%s expects %s", graph_title(input->graph), spec_str(a, input->spec.dtype, input->spec.shape));
 	return 0;
 }
 

@@ -126,7 +126,7 @@ Tensor *ir_input(Build *b, Spec spec, const char *name, int by_ref)
 {
 	ir_writable(b, "an input");
 	if (b->g->calls.n) {
-		Diag *d = diag(b->ir->ds, E0403, b->at, "input added to %s after it was called", graph_repr(b->ir->mem, b->g));
+		Diag *d = diag(b->ir->ds, E0403, b->at, "input added to %s after it was called", graph_title(b->g));
 		diag_note(b->ir->ds, d, b->g->calls.at[0]->at, "called here without it");
 		diag_chain(b->ir->ds, d, b->chain);
 	}
@@ -155,7 +155,7 @@ Tensor *ir_variable(Build *b, HostArray *data, const char *name)
 {
 	if (!ir_writable(b, "a variable")) return NULL;
 	if (b->g == b->ir->main) return host_tensor(b, T_VARIABLE, data, name);
-	Diag *d = diag(b->ir->ds, E0401, b->at, "variable made in %s", graph_repr(b->ir->mem, b->g));
+	Diag *d = diag(b->ir->ds, E0401, b->at, "variable made in %s", graph_title(b->g));
 	diag_help(b->ir->ds, d, (Span){ 0 }, "make it in the program's main graph and pass it in: `graph_input(spec, \"name\", by_ref = true)`");
 	diag_chain(b->ir->ds, d, b->chain);
 	return NULL;
@@ -166,7 +166,7 @@ void ir_output(Build *b, Tensor *t)
 	Graph *g = b->g;
 	if (t->graph != g) {
 		Diag *d = diag(b->ir->ds, E0420, b->at, "`%s` cannot be an output of another graph", t->name);
-		diag_label(b->ir->ds, d, "building %s, the tensor is of %s", graph_repr(b->ir->mem, g), graph_repr(b->ir->mem, t->graph));
+		diag_label(b->ir->ds, d, "building %s, the tensor is of %s", graph_title(g), graph_title(t->graph));
 		diag_note(b->ir->ds, d, t->at, "`%s` is made here", t->name);
 		diag_chain(b->ir->ds, d, b->chain);
 		return;
@@ -174,7 +174,7 @@ void ir_output(Build *b, Tensor *t)
 	if (!ir_writable(b, "an output")) return;
 	for (int i = 0; i < g->calls.n; i++) {
 		if (!g->calls.at[i]->callee[1] && !g->calls.at[i]->loop) continue;
-		Diag *d = diag(b->ir->ds, E0403, b->at, "output added to %s after it was used by a `%s`", graph_repr(b->ir->mem, g), op_table[g->calls.at[i]->code]->name);
+		Diag *d = diag(b->ir->ds, E0403, b->at, "output added to %s after it was used by a `%s`", graph_title(g), op_table[g->calls.at[i]->code]->name);
 		diag_note(b->ir->ds, d, g->calls.at[i]->at, "used here");
 		return;
 	}
@@ -214,6 +214,8 @@ const char *graph_repr(Arena *a, const Graph *g)
 {
 	return arena_printf(a, "Graph[id=%s name=%s]", g->id, g->name);
 }
+
+const char *graph_title(const Graph *g) { return g == g->ir->main ? "the main graph" : g->id; }
 
 Tensor *graph_find(const Graph *g, const char *id)
 {

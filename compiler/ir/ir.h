@@ -286,6 +286,7 @@ Ir     *ir_clone(const Ir *ir, Arena *mem, Map *tensor_map);
 const char *tensor_id(Arena *a, const Tensor *t);                       /* "<graph id>/<name>" */
 const char *tensor_repr(Arena *a, const Tensor *t);                     /* R42: "Variable[bob popxl.dtypes.int32 (1,)]" */
 const char *graph_repr(Arena *a, const Graph *g);
+const char *graph_title(const Graph *g);                                /* in messages: its id, or "the main graph" */
 Tensor *graph_find(const Graph *g, const char *id);                     /* by full id */
 int     graph_calls(const Graph *g, const Graph *callee);               /* directly or through others */
 int     tensor_ipu(const Tensor *t);                                    /* R117; IPU_UNKNOWN */

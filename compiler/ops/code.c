@@ -26,7 +26,7 @@ static int infer_code_load(Infer *in)
 	else if (g == here->ir->main) why = "it is the main graph, which is always there";
 	else if (g == here) why = "it is the graph being built, which is there when this op runs";
 	if (!why) return check_destination(in);
-	Diag *d = infer_error(in, E0645, "the code of %s cannot be loaded here", g ? graph_repr(here->ir->mem, g) : "nothing");
+	Diag *d = infer_error(in, E0645, "the code of %s cannot be loaded here", g ? graph_title(g) : "nothing");
 	diag_label(here->ir->ds, d, "%s", why);
 	return 0;
 }

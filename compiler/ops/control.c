@@ -16,7 +16,7 @@ static int check_inputs(Infer *in, const Graph *g, int first, const char *which)
 	for (int i = 0; i < g->inputs.n; i++) {
 		const Tensor *want = g->inputs.at[i], *t = infer_tensor(in, first + i);
 		if (!t || spec_same(t->spec, op_operand_spec(in->op, first + i))) continue;
-		Diag *d = infer_error(in, E0425, "input %d of %sdoes not fit %s", i, which, graph_repr(ir->mem, g));
+		Diag *d = infer_error(in, E0425, "input %d of %sdoes not fit %s", i, which, graph_title(g));
 		diag_label(ir->ds, d, "%s expected, got %s", spec_str(ir->mem, want->spec.dtype, want->spec.shape), spec_str(ir->mem, t->spec.dtype, t->spec.shape));
 		diag_note(ir->ds, d, want->at, "the graph's input `%s` is from here", want->name);
 		return 0;

@@ -94,7 +94,7 @@ static int check_graph(Infer *in)
 		const Tensor *t = in->op->in.at[i];
 		if (!t || t->graph == in->b->g) continue;
 		Diag *d = infer_error(in, E0420, "%s of `%s` belongs to another graph", operand_name(in, i), op_said(in->op));
-		diag_label(in->b->ir->ds, d, "built in %s, the operand is of %s", graph_repr(in->b->ir->mem, in->b->g), graph_repr(in->b->ir->mem, t->graph));
+		diag_label(in->b->ir->ds, d, "built in %s, the operand is of %s", graph_title(in->b->g), graph_title(t->graph));
 		diag_help(in->b->ir->ds, d, (Span){ 0, 0, 0 }, "hand it in as an input of the graph");
 		return 0;
 	}
