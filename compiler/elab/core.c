@@ -204,11 +204,20 @@ static int operands(Elab *e, Call *c, List *out)
 	return 1;
 }
 
+static Value of_tensors(Elab *e, Call *c, AstOp op, const char *what)
+{
+	Diag *d = fail_diag(e, E0206, c->at, "`%s` compares numbers, or takes one tensor and its axes", what);
+	diag_help(e->ds, d, (Span){ 0, 0, 0 }, "element by element it is `%s`", op == AO_GT ? "maximum(a, b)" : "where(a < b, a, b)");
+	return v_error();
+}
+
 static Value extreme(Elab *e, Call *c, AstOp op, const char *what)
 {
 	List x = { 0 };
 	if (!operands(e, c, &x)) return v_error();
 	if (!x.n) return fail(e, E0114, c->at, "`%s` of nothing", what);
+	for (int i = 0; i < x.n; i++)
+		if (x.at[i].kind == V_TENSOR) return of_tensors(e, c, op, what);
 	Value best = x.at[0];
 	for (int i = 1; i < x.n; i++) {
 		Value less = eval_binary(e, op, x.at[i], best, c->at);
@@ -249,8 +258,14 @@ static Value host_sum(Elab *e, Call *c)
 }
 
 static Value tensor_abs(Elab *e, Call *c) { return or_op(e, c, "abs", do_abs); }
-static Value tensor_min(Elab *e, Call *c) { return or_op(e, c, c->args->pos.n > 1 && c->args->pos.at[1].v.kind == V_TENSOR ? "minimum" : "min", host_min); }
-static Value tensor_max(Elab *e, Call *c) { return or_op(e, c, c->args->pos.n > 1 && c->args->pos.at[1].v.kind == V_TENSOR ? "maximum" : "max", host_max); }
+/* max(x, 0.5): what cannot be an axis is another operand, and so is all beside a tensor that is not the first */
+static int is_elementwise(const Call *c)
+{
+	const Args *a = c->args;
+	return a->pos.n > 1 && (a->pos.at[0].v.kind != V_TENSOR || a->pos.at[1].v.kind == V_TENSOR || a->pos.at[1].v.kind == V_FLOAT);
+}
+static Value tensor_min(Elab *e, Call *c) { return is_elementwise(c) ? host_min(e, c) : or_op(e, c, "min", host_min); }
+static Value tensor_max(Elab *e, Call *c) { return or_op(e, c, is_elementwise(c) ? "maximum" : "max", host_max); }
 static Value tensor_sum(Elab *e, Call *c)
 {
 	List *a = c->arg[0].u.list;
