@@ -7,11 +7,19 @@
 #include "compiler/pxlc/commands.h"
 
 /* --- inputs ---------------------------------------------------------------------------------------------- */
+/* .npy has no name for these types: files hold their bits, as --out writes them */
+static int holds_bits(pxl_dtype want, pxl_dtype got)
+{
+	return want == PXL_BF16 ? got == PXL_U16 : (want == PXL_F8_143 || want == PXL_F8_152) && got == PXL_U8;
+}
+
 static int feed(Host *h, int index, const char *file)
 {
 	pxl_array a;
+	pxl_info info;
 	pxl_status st = pxl_npy_read(h->cx, file, &a);
 	if (st != PXL_OK) return host_fail(h, st);
+	if (pxl_get_info(h->p, index, &info) && holds_bits(info.dtype, a.dtype)) a.dtype = info.dtype;
 	st = pxl_write_array(h->s, index, &a);
 	pxl_array_free(h->cx, &a);
 	if (st == PXL_OK) return 0;
