@@ -48,7 +48,9 @@ deps-bench:
 	apt-get install -y --no-install-recommends python3-torch libopenblas0-pthread
 bench: all
 	@BUILD=$(BUILD) sh tests/bench/run.sh
-.PHONY: fuzz coverage deps-bench
+count: all
+	@BUILD=$(BUILD) sh tests/bench/count.sh
+.PHONY: fuzz coverage deps-bench count
 
 # programs that measure: built on demand (make build/b/kernels), never run as tests
 $(BUILD)/b/%: tests/bench/%.c $(BUILD)/libpxl-internal.a
