@@ -75,31 +75,45 @@ static int measure(Elab *e, Value v, int depth, Nest *n, Span at)
 	return 1;
 }
 
-static int fill(Elab *e, Value v, DType t, void *p, int64_t *i, Span at)
+static int has_sign(DType t) { return dtype_info[t].cls == 'i'; }
+
+/* An integer type never takes what it cannot hold for something else; fractions are cut off. */
+static int int_fits(DType t, int64_t x)
+{
+	int bits = 8 * (int)dtype_size(t) - 1;
+	if (!dtype_is_int(t) || t == DT_I64) return 1;
+	if (!has_sign(t)) return x >= 0 && (t == DT_U64 || x >> (bits + 1) == 0);
+	return x >= -(INT64_C(1) << bits) && x < INT64_C(1) << bits;
+}
+
+static int float_fits(DType t, double x)
+{
+	double end = ldexp(1, 8 * (int)dtype_size(t) - has_sign(t));
+	return !dtype_is_int(t) || (trunc(x) >= (has_sign(t) ? -end : 0) && x < end);
+}
+
+static int misfit(Elab *e, Value v, DType t, int chosen, Span at)
+{
+	Diag *d = fail_diag(e, E0108, at, "%s does not fit in %s", v_text(e, v), dtype_info[t].name);
+	if (chosen) diag_help(e->ds, d, (Span){ 0, 0, 0 }, "give a dtype: i64");
+	return 0;
+}
+
+typedef struct Fill { DType t; void *p; int64_t i; int chosen; } Fill;      /* chosen: by us, not by the model */
+
+static int fill(Elab *e, Value v, Fill *f, Span at)
 {
 	if (is_number(v)) {
-		if (v.kind == V_FLOAT) rt_set(t, p, (size_t)(*i)++, v.u.f);
-		else set_int(t, p, (*i)++, v.kind == V_INT ? v.u.i : v.u.b);
+		int64_t x = v.kind == V_INT ? v.u.i : v.u.b;
+		if (v.kind == V_FLOAT ? !float_fits(f->t, v.u.f) : !int_fits(f->t, x)) return misfit(e, v, f->t, f->chosen, at);
+		if (v.kind == V_FLOAT) rt_set(f->t, f->p, (size_t)f->i++, v.u.f);
+		else set_int(f->t, f->p, f->i++, x);
 		return 1;
 	}
 	List items = { 0 };
 	if (!items_of(e, v, at, &items)) return 0;
 	for (int k = 0; k < items.n; k++)
-		if (!fill(e, items.at[k], t, p, i, at)) return 0;
-	return 1;
-}
-
-static int narrow_fits(Elab *e, Value v, Span at)
-{
-	List items = { 0 };
-	if (v.kind == V_INT && (v.u.i > INT32_MAX || v.u.i < INT32_MIN)) {
-		Diag *d = fail_diag(e, E0108, at, "%lld does not fit in i32", (long long)v.u.i);
-		diag_help(e->ds, d, (Span){ 0, 0, 0 }, "give a dtype: i64");
-		return 0;
-	}
-	if (!is_seq(v)) return 1;
-	for (int i = 0; items_of(e, v, at, &items) && i < v.u.list->n; i++)
-		if (!narrow_fits(e, v.u.list->at[i], at)) return 0;
+		if (!fill(e, items.at[k], f, at)) return 0;
 	return 1;
 }
 
@@ -119,10 +133,34 @@ HostArray *array_cast(Elab *e, HostArray *a, DType t)
 	return b;
 }
 
+static int number_fits(Elab *e, double x, DType t, Span at) { return float_fits(t, x) || misfit(e, v_float(x), t, 0, at); }
+
+static int element_fits(Elab *e, DType from, const void *p, size_t i, DType t, Span at)
+{
+	if (dtype_is_float(from)) return number_fits(e, rt_get(from, p, i), t, at);
+	int64_t x = rt_get_int(from, p, i);
+	if (from == DT_U64 && x < 0) return t == DT_U64 || number_fits(e, (double)(uint64_t)x, t, at);
+	return int_fits(t, x) || misfit(e, v_int(x), t, 0, at);
+}
+
+static int array_fits(Elab *e, HostArray *a, DType t, Span at)
+{
+	const RtInit *r = &a->init;
+	int64_t n = shape_nelems(a->shape);
+	if (!dtype_is_int(t) || a->dtype == t || a->dtype == DT_BOOL || dtype_is_f8(a->dtype) || !n || r->kind == INIT_ZEROS) return 1;
+	if (r->kind == INIT_FULL || r->kind == INIT_ARANGE)
+		return number_fits(e, r->a, t, at) && (r->kind == INIT_FULL || number_fits(e, r->a + r->b * (double)(n - 1), t, at));
+	const void *p = r->kind == INIT_DATA ? array_bytes(e, a, at) : NULL;
+	for (int64_t i = 0; p && i < n; i++)
+		if (!element_fits(e, a->dtype, p, (size_t)i, t, at)) return 0;
+	return 1;
+}
+
 /* a recipe keeps its kind; only its dtype changes */
-static HostArray *from_array(Elab *e, HostArray *a, int dtype, int narrow)
+static HostArray *from_array(Elab *e, HostArray *a, int dtype, int narrow, Span at)
 {
 	DType t = dtype >= 0 ? (DType)dtype : narrow ? narrowed(a->dtype) : a->dtype;
+	if (!array_fits(e, a, t, at)) return NULL;
 	if (a->init.kind == INIT_DATA || dtype_is_float(a->dtype) != dtype_is_float(t)) return array_cast(e, a, t);
 	HostArray *b = arena_dup(e->mem, a, sizeof *a);
 	b->dtype = t;
@@ -131,16 +169,16 @@ static HostArray *from_array(Elab *e, HostArray *a, int dtype, int narrow)
 
 HostArray *array_of(Elab *e, Value v, int dtype, int narrow, Span at)
 {
-	if (v.kind == V_ARRAY) return from_array(e, v.u.array, dtype, narrow);
+	if (v.kind == V_ARRAY) return from_array(e, v.u.array, dtype, narrow, at);
 	Nest n = { .shape = { .rank = -1 } };
 	for (int i = 0; i < MAX_RANK; i++) n.shape.dim[i] = -1;
 	if (!measure(e, v, 0, &n, at)) return NULL;
 	DType t = n.floats || !(n.ints || n.bools) ? (narrow ? DT_F32 : DT_F64) : n.ints ? (narrow ? DT_I32 : DT_I64) : DT_BOOL;
 	if (dtype >= 0) t = (DType)dtype;
-	else if (narrow && t == DT_I32 && !narrow_fits(e, v, at)) return NULL;
 	HostArray *a = array_new(e, t, n.shape, at);
-	int64_t i = 0;
-	return a && fill(e, v, t, host_bytes(e->mem, a, e->o.seed), &i, at) ? a : NULL;
+	Fill f = { .t = t, .chosen = dtype < 0 };
+	if (a) f.p = host_bytes(e->mem, a, e->o.seed);
+	return a && fill(e, v, &f, at) ? a : NULL;
 }
 
 /* --- elementwise --------------------------------------------------------------------------------------------------------- */
@@ -213,6 +251,7 @@ static HostArray *operand(Elab *e, Value v, Value other, Span at)
 	/* a number takes the array's dtype, unless that would lose its fraction */
 	int t = other.kind == V_ARRAY && is_number(v) ? (int)other.u.array->dtype : -1;
 	if (v.kind == V_FLOAT && t >= 0 && !dtype_is_float((DType)t)) t = DT_F32;
+	if (v.kind == V_INT && t >= 0 && !int_fits((DType)t, v.u.i)) t = DT_I64;
 	return array_of(e, v, t, 1, at);
 }
 

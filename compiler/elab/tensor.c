@@ -73,6 +73,7 @@ static int index_slice(Elab *e, Slices *s, int axis, Value key, Span at)
 static Value apply_slices(Elab *e, Tensor *t, const Slices *s, const int *drop, Span at)
 {
 	Value v = v_of(V_TENSOR, t);
+	if (!s->start.u.list->n && !s->strided) return op_by_name(e, "slice", at, 1, v);      /* all of it: still no alias */
 	if (s->start.u.list->n) v = op_by_name(e, "slice", at, 5, v, s->start, s->stop, s->step, s->axis);
 	if (!is_error(v) && s->strided) v = op_by_name(e, "subsample", at, 2, v, s->stride);
 	if (is_error(v) || !s->drops) return v;
@@ -80,6 +81,15 @@ static Value apply_slices(Elab *e, Tensor *t, const Slices *s, const int *drop, 
 	for (int i = 0; i < v.u.tensor->spec.shape.rank; i++)
 		if (!drop[i]) list_push(e->mem, shape.u.list, v_int(v.u.tensor->spec.shape.dim[i]));
 	return op_by_name(e, "reshape", at, 2, v, shape);
+}
+
+static int bad_key(Elab *e, Value key, Span at)
+{
+	Diag *d = fail_diag(e, E0206, at, "a tensor is indexed by ints, slices, or one tensor or array, not by %s", v_describe(e, key));
+	if (key.kind == V_NONE) diag_help(e->ds, d, (Span){ 0, 0, 0 }, "`reshape` makes an axis of one element");
+	if (key.kind == V_TENSOR || key.kind == V_ARRAY || key.kind == V_LIST)
+		diag_help(e->ds, d, (Span){ 0, 0, 0 }, "it stands alone, for the first axis; along another: `gather(t, indices, axis = 1)`");
+	return 0;
 }
 
 static Value index_plain(Elab *e, Tensor *t, Value *subs, int n, Span at)
@@ -93,13 +103,16 @@ static Value index_plain(Elab *e, Tensor *t, Value *subs, int n, Span at)
 		drop[i] = subs[i].kind == V_INT;
 		if (subs[i].kind == V_INT) ok = index_int(e, &s, t, i, subs[i].u.i, at);
 		else if (is_slice(subs[i])) ok = index_slice(e, &s, i, subs[i], at);
-		else {
-			fail(e, E0206, at, "a tensor is indexed by ints, slices, or one tensor or array, not by %s", v_describe(e, subs[i]));
-			ok = 0;
-		}
+		else ok = bad_key(e, subs[i], at);
 		if (!ok) return v_error();
 	}
 	return apply_slices(e, t, &s, drop, at);
+}
+
+static int keeps_shape(const Tensor *t, const Tensor *mask)
+{
+	Shape s;
+	return shape_broadcast(t->spec.shape, mask->spec.shape, &s) && shape_eq(s, t->spec.shape);
 }
 
 Value tensor_index(Elab *e, Tensor *t, Value *subs, int n, Span at)
@@ -119,6 +132,7 @@ Value tensor_index(Elab *e, Tensor *t, Value *subs, int n, Span at)
 		if (!c) return v_error();
 		key = v_of(V_TENSOR, c);
 	}
+	if (k == DT_BOOL && !keeps_shape(t, key.u.tensor)) return fail(e, E0302, at, "%s, as a mask, does not broadcast to %s", v_describe(e, key), v_describe(e, v_of(V_TENSOR, t)));
 	if (k == DT_BOOL) return op_by_name(e, "where", at, 3, key, v_of(V_TENSOR, t), v_int(0));
 	if (!dtype_is_int(k)) return fail(e, E0206, at, "a tensor is indexed by integers or bools, not by %s", dtype_info[k].name);
 	return op_by_name(e, "gather", at, 2, v_of(V_TENSOR, t), key);

@@ -84,7 +84,7 @@ OPDEF(div, .type = "Div", .family = "binary", .params = TWO_TENSORS, .traits = P
 static void grad_fmod(Grad *gr, Op *op) { grad_add(gr, op, 0, grad_of(gr, op, 0)); }
 
 OPDEF(fmod, .type = "Fmod", .family = "binary", .params = TWO_TENSORS, .traits = PURE | ELTWISE, .infer = infer_arith,
-	.grad = grad_fmod, .expr = "mod(lhs, rhs)", .flops = 6, .sample = { 0.5, 2 },
+	.grad = grad_fmod, .stops = 1 << 1, .expr = "mod(lhs, rhs)", .flops = 6, .sample = { 0.5, 2 },
 	.doc = "Remainder, as `%` on tensors: that of C, with the sign of the dividend. It does not pair with integer `/`, which rounds down. "
 	       "A floating-point remainder by 0 is NaN, an integer one a run-time error. Only the dividend receives a gradient.",
 	.formula = "y = a - b * trunc(a / b), da = g");
@@ -186,7 +186,7 @@ static void grad_scaled_add(Grad *gr, Op *op)
 
 OPDEF(scaled_add, .type = "ScaledAdd", .type_inplace = "ScaledAddLhsInplace", .family = "binary",
 	.params = PARAMS({ "X", P_TENSOR }, { "Y", P_TENSOR }, { "a", P_SCALAR, OPTIONAL, FLOAT_DEFAULT(1) }, { "b", P_SCALAR, OPTIONAL, FLOAT_DEFAULT(1) }),
-	.traits = PURE | ELTWISE, .inplace = MODIFIES, .infer = infer_scaled_add, .grad = grad_scaled_add,
+	.traits = PURE | ELTWISE, .inplace = MODIFIES, .infer = infer_scaled_add, .grad = grad_scaled_add, .stops = 1 << 2 | 1 << 3,
 	.expr = "a * X + b * Y", .flops = 3, .sample = { -2, 2 },
 	.doc = "Sum of two tensors with factors, without broadcasting. The dtypes may differ; the result has that of X. "
 	       "Each factor is a number or a tensor of one element. An integer X with a factor or a Y that is no integer is computed in f64 and cut off towards 0.",

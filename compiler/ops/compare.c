@@ -83,7 +83,7 @@ static void grad_where(Grad *gr, Op *op)
 }
 
 OPDEF(where, .type = "Where", .family = "compare", .params = PARAMS({ "condition", P_TENSOR }, { "lhs", P_TENSOR }, { "rhs", P_TENSOR }),
-	.traits = PURE | ELTWISE, .infer = infer_where, .lower = lower_where, .grad = grad_where, .expr = "lhs if condition != 0 else rhs", .flops = 1,
+	.traits = PURE | ELTWISE, .infer = infer_where, .lower = lower_where, .grad = grad_where, .stops = 1 << 0, .expr = "lhs if condition != 0 else rhs", .flops = 1,
 	.sample = { -2, 2 },
 	.doc = "Elements of `lhs` where the condition is non-zero, else of `rhs`; all three broadcast together, and the choices have one dtype. "
 	       "The condition receives no gradient.",

@@ -77,6 +77,7 @@ struct OpDef {
 	int nout;                            /* results; 0 means 1, -1 none, -2 set by the shape rule */
 	unsigned traits;
 	Inplace inplace;
+	unsigned stops;                      /* bit i: operand i never receives a gradient, though others may (the condition of where) */
 	unsigned writes;                     /* bit i: operand i is written besides, whatever the variant (adam_updater's time_step) */
 	const char *out_name;                /* default result name (R52): "%s" is the first operand's name; "%t" the result's dtype; NULL: "<name>_out" */
 	int (*infer)(Infer *in);             /* 1: results are set; 0 after diagnostics */

@@ -14,6 +14,9 @@ int ad_passes(const Op *op)
 	return op_is(op, CALLS) || !op_is(op, NO_GRAD);
 }
 
+/* the condition of a where, say */
+static int stops_at(const Op *op, int i) { return i < 32 && op_def(op)->stops >> i & 1; }
+
 /* float8 has no gradients, but a refusal goes on through it: what it was made of has one */
 static void mark(Run *run, Reach *r, Tensor *t, Op *refusal)
 {
@@ -77,7 +80,7 @@ static void mark_operands(Run *run, Reach *r, Op *op, Op *refusal)
 	for (int i = 0, k; i < op->in.n; i++) {
 		Graph *c = op_is(op, CALLS) ? fed(op, i, &k) : NULL;
 		if (c) mark_call_input(run, r, op, i, c, k, refusal);
-		else if (!op_is(op, CALLS)) mark(run, r, op->in.at[i], refusal);
+		else if (!op_is(op, CALLS) && !stops_at(op, i)) mark(run, r, op->in.at[i], refusal);
 	}
 }
 
@@ -133,10 +136,14 @@ Op *ad_dead_end(Run *run, const Graph *g, const Tensor *t)
 	map_set(run->mem, &behind, t, (void *)t);
 	for (int i = 0; i < g->ops.n; i++) {
 		Op *op = g->ops.at[i];
-		int reads = 0;
-		for (int k = 0; k < op->in.n; k++) reads |= op->in.at[k] && map_has(&behind, op->in.at[k]);
+		int reads = 0, lets = 0;
+		for (int k = 0; k < op->in.n; k++) {
+			if (!op->in.at[k] || !map_has(&behind, op->in.at[k])) continue;
+			reads = 1;
+			lets |= ad_passes(op) && !stops_at(op, k);
+		}
 		if (!reads) continue;
-		if (!ad_passes(op)) return op;
+		if (!lets) return op;
 		for (int k = 0; k < op->out.n; k++) map_set(run->mem, &behind, op->out.at[k], op->out.at[k]);
 	}
 	return NULL;
