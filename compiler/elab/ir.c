@@ -86,6 +86,22 @@ static Value do_assignments(Elab *e, Call *c)
 	return v_grouping(e, I(c), i, why, c->at);
 }
 
+/* R401: the groups that PopXL has names for */
+static Value do_comm_group(Elab *e, Call *c)
+{
+	const char *kind, *why;
+	int64_t n = 0;
+	if (!building(e, c->at, "a group of replicas is made") || !want_str(e, c->arg[0], c->at, "`type`", &kind)) return v_error();
+	if (is_given(c->arg[1]) && !want_int(e, c->arg[1], c->at, "`size`", &n)) return v_error();
+	int64_t stride = 1, size = e->b.ir->replicas;
+	if (!strcmp(kind, "none")) size = 1;
+	else if (!strcmp(kind, "consecutive")) size = n;
+	else if (!strcmp(kind, "orthogonal")) stride = n > 1 ? size / n : 1, size = n;
+	else if (strcmp(kind, "all")) return fail(e, E0114, c->at, "a `CommGroup` is \"all\", \"consecutive\", \"orthogonal\" or \"none\", not \"%s\"", kind);
+	int i = grouping_const(e->b.ir, stride, size, &why);
+	return v_grouping(e, e->b.ir, i, why, c->at);
+}
+
 #define G(c) ((c)->self.u.grouping->ir->groupings.at[(c)->self.u.grouping->index])
 static Value gr_size(Elab *e, Call *c)  { (void)e; return v_int(G(c)->size); }
 static Value gr_count(Elab *e, Call *c) { (void)e; return v_int(G(c)->count); }
@@ -115,9 +131,21 @@ static Value gr_transpose(Elab *e, Call *c)
 	return v_grouping(e, ir, i, why, c->at);
 }
 
+/* R402: in this order */
+static Value gr_comm_group(Elab *e, Call *c)
+{
+	const Grouping *g = G(c);
+	const char *kind = g->size == 1 ? "none" : g->count == 1 ? "all" : !g->is_const ? NULL : g->stride == g->count ? "orthogonal" : g->stride == 1 ? "consecutive" : NULL;
+	if (!kind) return fail(e, E0114, c->at, "no kind of `CommGroup` describes these groups of replicas");
+	Value v = v_tuple(e->mem);
+	list_push(e->mem, v.u.list, v_cstr(e->mem, kind));
+	list_push(e->mem, v.u.list, v_int(g->size));
+	return v;
+}
+
 const Builtin grouping_methods[] = {
 	{ "stride", NULL, gr_stride }, { "group_size", NULL, gr_size }, { "num_groups", NULL, gr_count }, { "is_const", NULL, gr_const },
-	{ "assignment", NULL, gr_assignment }, { "transpose", "", gr_transpose }, { NULL, NULL, NULL }
+	{ "assignment", NULL, gr_assignment }, { "comm_group", NULL, gr_comm_group }, { "transpose", "", gr_transpose }, { NULL, NULL, NULL }
 };
 
 void grouping_show(const GroupingOf *of, Buf *out)
@@ -177,5 +205,5 @@ const Builtin ir_methods[] = {
 };
 
 const Builtin ir_builtins[] = {
-	{ "current_ir", "", do_current }, { "dot_checkpoint", "name save_dir?", current_checkpoint }, { NULL, NULL, NULL }
+	{ "current_ir", "", do_current }, { "CommGroup", "type size?", do_comm_group }, { "dot_checkpoint", "name save_dir?", current_checkpoint }, { NULL, NULL, NULL }
 };
