@@ -29,6 +29,9 @@ static const GradCase cases[] = {
 	{ "matmul", "f64[2, 1, 3, 2] f64[3, 2, 2]", "", 3 }, { "matmul", "f64[3, 2] f64[2, 2, 3]", "", 3 }, { "matmul", "f64[2, 3, 5] f64[5]", "", 3 },
 	{ "softmax", "f64[3, 4]", "axis = -1" }, { "softmax", "f64[3, 4, 2]", "axis = 1" }, { "softmax_grad", "f64[3, 4] f64[3, 4]", "axis = 1", 3 },
 	LOSS("nll_loss"), LOSS("cross_entropy"), { "nll_loss", "f64[4, 6] i32[4]", "log_prob = true" },
+	{ "all_reduce", "f64[3, 2] f64[3, 2] f64[3, 2]", "ipus = [0, 0, 0]", 7 }, { "all_reduce", "f64[4]", "ipus = [0]" },      /* with more replicas: tests/api/collective_test.c */
+	UNARY("replicated_all_reduce"), { "replicated_all_gather", "f64[2, 3]", "axis = 1" }, { "replicated_all_gather", "f64[2, 3]", "output_shape = new_axis" },
+	UNARY("replica_sharded_slice"), { "replicated_slice", "f64[2, 3]", "axis = 1" }, { "replicated_slice", "f64[1, 3]", "" },
 	{ "dropout", "f64[20] u32[2]", "p = 0.4" }, { "shaped_dropout", "f64[4, 5] u32[2]", "shape = [5], ratio = 0.4" },
 };
 
