@@ -6,7 +6,7 @@
 #ifndef PXLRT_H
 #define PXLRT_H
 
-#define PXLRT_ABI 5
+#define PXLRT_ABI 6
 #define PXLRT_BLOCK 128                  /* elements a blocked loop handles at a time */
 
 struct pxlrt;
@@ -162,8 +162,9 @@ struct pxlrt_resize { struct pxlrt_axis axis; int mode, nearest, coord; long siz
 /* r regions of n images [c, h, w], to grids of ph × pw bins; ratio samples per bin and axis, 0: as many as it takes */
 struct pxlrt_roi { int dtype, index_dtype; long n, c, h, w, r, ph, pw, ratio; double scale; };
 
-/* x [n, groups, per, inner], normalised over the last two axes; weight and bias are [groups, per] */
-struct pxlrt_norm { int dtype; long n, groups, per, inner; double eps; };
+/* x [n, groups, per, inner], normalised over the last two axes; weight and bias are [groups, per], their gradients sums over parts of
+ * `rows` items */
+struct pxlrt_norm { int dtype; long n, groups, per, inner, rows; double eps; };
 
 /* classification losses: probs or logits [rows, classes], labels [rows] of an integer type */
 enum { PXLRT_MEAN_LOSS, PXLRT_SUM_LOSS, PXLRT_NO_REDUCTION };
@@ -209,9 +210,9 @@ struct pxlrt {
 	int (*histogram)(struct pxlrt_lane *ln, int dtype, int absolute, int nlevel, const double *level, const void *x, long n, unsigned *y);
 	int (*softmax)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *x, void *y);
 	int (*softmax_grad)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *y, const void *dy, void *dx);
-	/* group_norm_grad gives the gradient of x and the normalised x */
+	/* h w + b of h = (x - mean) / sqrt(var + eps).  back: the gradient of x, and for each part a row of Σ g h (dw) and of Σ g (db), f32 or f64 */
 	int (*group_norm)(struct pxlrt_lane *ln, const struct pxlrt_norm *d, const void *x, const void *w, const void *b, void *y);
-	int (*group_norm_grad)(struct pxlrt_lane *ln, const struct pxlrt_norm *d, const void *x, const void *w, const void *g, void *dx, void *h);
+	int (*group_norm_back)(struct pxlrt_lane *ln, const struct pxlrt_norm *d, const void *x, const void *w, const void *g, void *dx, void *dw, void *db);
 	int (*cumsum)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int reverse, const void *x, void *y);
 	/* gather: y[outer, i, inner] = x[outer, idx[i], inner]; d->n is x's axis, count the number of indices.
 	 * Out of range: zeros when zero_oor, else a fault.  scatter_add is its transpose (y must be zeroed). */

@@ -39,6 +39,14 @@ static Tensor *put_at(Build *b, Tensor *g, Tensor *idx, int64_t n)
 	return ir_op(b, OP_scatter_reduce, (Tensor *[]){ g, idx, 0 }, 2, v, 0)->out.at[0];
 }
 
+/* positions are i32 */
+static int check_length(Infer *in, int64_t n)
+{
+	if (n <= INT32_MAX) return 1;
+	infer_error(in, E0310, "`%s` counts positions in i32: %" PRId64 " are too many", in->def->name, n);
+	return 0;
+}
+
 /* --- topk ------------------------------------------------------------------------------------------------------ */
 
 static int infer_topk(Infer *in)
@@ -51,6 +59,7 @@ static int infer_topk(Infer *in)
 		infer_error(in, E0310, "`k` of `topk` is %" PRId64 ": axis %d has 0 to %" PRId64 " elements to give", k, axis, x.shape.dim[axis]);
 		return 0;
 	}
+	if (!check_length(in, x.shape.dim[axis])) return 0;
 	in->out[0] = x;
 	in->out[0].shape.dim[axis] = k;
 	in->out[1] = in->out[0];
@@ -110,9 +119,14 @@ static Tensor *blocks_as_lines(Build *b, Tensor *x, unsigned mask)
 static int infer_median(Infer *in)
 {
 	if (!infer_need_number(in, 0) || !infer_reduce(in)) return 0;
-	for (int i = 0; i < infer_in(in, 0).shape.rank; i++)
-		if (op_axes(in->op) >> i & 1 && !infer_in(in, 0).shape.dim[i]) return infer_error(in, E0311, "`median` of no elements: axis %d is empty", i), 0;
-	return 1;
+	Shape s = infer_in(in, 0).shape;
+	int64_t n = 1;
+	for (int i = 0; i < s.rank; i++) {
+		if (!(op_axes(in->op) >> i & 1)) continue;
+		if (!s.dim[i]) return infer_error(in, E0311, "`median` of no elements: axis %d is empty", i), 0;
+		n *= s.dim[i];
+	}
+	return check_length(in, n);
 }
 
 static int lower_median(Build *b, Op *op, Tensor **out)

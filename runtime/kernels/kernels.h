@@ -18,6 +18,19 @@ typedef union Block { float f32[BLOCK_MAX]; double f64[BLOCK_MAX]; i64 i[BLOCK_M
 /* accumulator of a sum or product: floats in double, integers wrap */
 typedef union Acc { double f; u64 u; } Acc;
 
+/* norms of groups, h = (x - mean) inv, over n <= BLOCK_MAX elements; see norm.c */
+#define GROUP_ISA(S, T) \
+typedef struct GroupIsa_##S { \
+	double (*spread)(const T *x, T mean, long n);                                                  /* Σ (x - mean)² */ \
+	void (*normed)(T *y, const T *x, const T *w, const T *b, T mean, T inv, long n);              /* h w + b */ \
+	void (*dots)(double *out, const T *x, const T *g, T mean, T inv, long n);                     /* Σ g, Σ g h */ \
+	/* Σ p, Σ p h of p = g w; dw += g h, db += g */ \
+	void (*sums)(double *out, T *dw, T *db, const T *x, const T *g, const T *w, T mean, T inv, long n); \
+	void (*back)(T *dx, const T *x, const T *g, const T *w, T mean, T inv, T mp, T mph, long n);  /* inv (p - mp - h mph) */ \
+} GroupIsa_##S;
+GROUP_ISA(f32, float)
+GROUP_ISA(f64, double)
+
 struct GemmIsa;
 typedef struct Isa {
 	const char *name;
@@ -35,6 +48,8 @@ typedef struct Isa {
 	void (*scale_f64)(double *y, const double *x, double s, long n);
 	void (*back_f32)(float *dx, const float *y, const float *g, float dot, long n);
 	void (*back_f64)(double *dx, const double *y, const double *g, double dot, long n);
+	GroupIsa_f32 group_f32;
+	GroupIsa_f64 group_f64;
 	/* random words and normals of n <= DRAW counters from c; see random.c */
 	void (*philox)(uint32_t *out, const uint32_t *key, uint64_t c, uint32_t tag, long n);
 	void (*normal_f32)(float *y, const uint32_t *words, float mean, float std, long n);
@@ -89,7 +104,7 @@ int k_histogram(struct pxlrt_lane *, int, int, int, const double *, const void *
 int k_softmax(struct pxlrt_lane *, const struct pxlrt_axis *, const void *, void *);
 int k_softmax_grad(struct pxlrt_lane *, const struct pxlrt_axis *, const void *, const void *, void *);
 int k_group_norm(struct pxlrt_lane *, const struct pxlrt_norm *, const void *, const void *, const void *, void *);
-int k_group_norm_grad(struct pxlrt_lane *, const struct pxlrt_norm *, const void *, const void *, const void *, void *, void *);
+int k_group_norm_back(struct pxlrt_lane *, const struct pxlrt_norm *, const void *, const void *, const void *, void *, void *, void *);
 int k_cumsum(struct pxlrt_lane *, const struct pxlrt_axis *, int, const void *, void *);
 int k_gather(struct pxlrt_lane *, const struct pxlrt_axis *, int, long, int, const void *, const void *, void *);
 int k_scatter_add(struct pxlrt_lane *, const struct pxlrt_axis *, int, long, const void *, const void *, void *);

@@ -1,134 +1,164 @@
-/* norm.c — normalisation of groups: each is contiguous, and its passes find it in cache.
+/* norm.c — normalisation of groups: each is contiguous, and once read it is found in cache.
  *
- * A group is `per` channels of `inner` elements.  Blocks never cross a channel's end unless inner is 1, so that weight
- * and bias of a block are a run of channels, or one repeated.  Sums are in double; groups are the pieces of work. */
+ * A group is `per` channels of `inner` elements.  Its statistics come from one pass: sum and spread of each block, combined
+ * in double.  Blocks end where a channel does unless inner is 1, so that weights are a run of channels, or one repeated.
+ * 16-bit floats go through blocks of f32, f32 and f64 are used in place.  A piece of the gradient is one group of `rows`
+ * items of the batch, and has sums for its channels of its own. */
 #include "runtime/kernels/kernels.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct Norm {
 	const struct pxlrt *rt;
 	const Isa *isa;
 	const struct pxlrt_norm *d;
-	const char *x, *w, *b, *g;           /* g: of the gradient, which has no b */
-	char *y, *h;
+	const char *x, *w, *b, *g;           /* b: forward; g: gradient */
+	char *y, *dw, *db;
 } Norm;
 
-static long block_at(const Norm *s, long i)          /* elements of the block that begins at i */
+/* elements of the block that begins at i of a group */
+static long block_at(const struct pxlrt_norm *d, long i)
 {
-	long run = s->d->inner == 1 ? s->d->per : s->d->inner;
+	long run = d->inner == 1 ? d->per : d->inner;
 	return min_l(BLOCK_MAX, run - i % run);
 }
 
-static void load(const Norm *s, Block *b, const char *p, long at, long k) { s->rt->ld[s->d->dtype](b, at_elem(p, s->d->dtype, at), 1, k); }
-static void store(const Norm *s, char *p, long at, const Block *b, long k) { s->rt->st[s->d->dtype](at_elem_mut(p, s->d->dtype, at), 1, b, k); }
-
-/* weight or bias of the block at i of a group */
-static void channels(const Norm *s, Block *b, const char *p, long group, long i, long k)
+/* k elements from p[at], converted into `room` if they must be */
+static const void *get(const Norm *s, Block *room, const char *p, long at, long k)
 {
-	s->rt->ld[s->d->dtype](b, at_elem(p, s->d->dtype, group * s->d->per + i / s->d->inner), s->d->inner == 1, k);
+	int t = s->d->dtype;
+	if (is_native(t)) return at_elem(p, t, at);
+	s->rt->ld[t](room, at_elem(p, t, at), 1, k);
+	return room;
+}
+
+/* weights of the k elements from i of a group */
+static const void *channels(const Norm *s, Block *room, const char *p, long group, long i, long k)
+{
+	long at = group * s->d->per + i / s->d->inner;
+	if (s->d->inner == 1) return get(s, room, p, at, k);
+	s->rt->ld[s->d->dtype](room, at_elem(p, s->d->dtype, at), 0, k);
+	return room;
+}
+
+static void *put(const Norm *s, Block *room, long at) { return is_native(s->d->dtype) ? (void *)at_elem_mut(s->y, s->d->dtype, at) : room; }
+static void put_done(const Norm *s, const Block *room, long at, long k)
+{
+	int t = s->d->dtype;
+	if (!is_native(t)) s->rt->st[t](at_elem_mut(s->y, t, at), 1, room, k);
 }
 
 #define NORM(S, T, CLS) \
-static void fill_##S(Block *b, double v) { for (long i = 0; i < BLOCK_MAX; i++) b->S[i] = (T)v; } \
-static double sum_##S(const Norm *s, const Block *b, long k) \
+/* mean and 1 / sqrt(var + eps) of the m elements from base */ \
+static void stats_##S(const Norm *s, long base, long m, T *mean, T *inv) \
 { \
+	double mu = 0, squares = 0; \
+	Block room; \
 	Acc a; \
-	s->isa->sum[CLS](&a, b, k); \
-	return a.f; \
-} \
-static void centred_##S(const Norm *s, Block *x, const Block *mean, long at, long k) \
-{ \
-	load(s, x, s->x, at, k); \
-	s->rt->S.sub(x->S, x->S, mean->S, k); \
-} \
-/* mean and 1/sqrt(var + eps) of the m elements from base, as blocks */ \
-static void stats_##S(const Norm *s, long base, long m, Block *mean, Block *inv) \
-{ \
-	double sum = 0, squares = 0; \
-	Block x; \
-	for (long i = 0, k; i < m; i += k) k = min_l(BLOCK_MAX, m - i), load(s, &x, s->x, base + i, k), sum += sum_##S(s, &x, k); \
-	fill_##S(mean, sum / (double)m); \
-	for (long i = 0, k; i < m; i += k) { \
-		k = min_l(BLOCK_MAX, m - i); \
-		centred_##S(s, &x, mean, base + i, k); \
-		s->rt->S.mul(x.S, x.S, x.S, k); \
-		squares += sum_##S(s, &x, k); \
+	for (long i = 0; i < m; i += BLOCK_MAX) { \
+		long k = min_l(BLOCK_MAX, m - i); \
+		const T *x = get(s, &room, s->x, base + i, k); \
+		s->isa->sum[CLS](&a, x, k); \
+		double own = a.f / (double)k, off = (double)(T)own - own, step = own - mu, part = (double)k / (double)(i + k); \
+		squares += s->isa->group_##S.spread(x, (T)own, k) - off * off * (double)k + step * step * (double)i * part; \
+		mu += step * part; \
 	} \
-	fill_##S(inv, 1 / sqrt(squares / (double)m + s->d->eps)); \
+	*mean = (T)mu; \
+	*inv = (T)(1 / sqrt((squares < 0 ? 0 : squares) / (double)m + s->d->eps)); \
 } \
 static void forward_##S(const Norm *s, long base, long m, long group) \
 { \
-	Block mean, inv, x, c; \
+	T mean, inv; \
+	Block x, w, b, y; \
 	stats_##S(s, base, m, &mean, &inv); \
 	for (long i = 0, k; i < m; i += k) { \
-		k = block_at(s, i); \
-		centred_##S(s, &x, &mean, base + i, k); \
-		s->rt->S.mul(x.S, x.S, inv.S, k); \
-		channels(s, &c, s->w, group, i, k); \
-		s->rt->S.mul(x.S, x.S, c.S, k); \
-		channels(s, &c, s->b, group, i, k); \
-		s->rt->S.add(x.S, x.S, c.S, k); \
-		store(s, s->y, base + i, &x, k); \
+		k = block_at(s->d, i); \
+		s->isa->group_##S.normed(put(s, &y, base + i), get(s, &x, s->x, base + i, k), channels(s, &w, s->w, group, i, k), \
+			channels(s, &b, s->b, group, i, k), mean, inv, k); \
+		put_done(s, &y, base + i, k); \
 	} \
 } \
-static void backward_##S(const Norm *s, long base, long m, long group) \
+/* Σ p and Σ p h of a group into out, and into dw and db what it adds to its channels */ \
+static void sums_##S(const Norm *s, long base, long m, long group, T mean, T inv, T *dw, T *db, double *out) \
 { \
-	Block mean, inv, x, p, c, mp, mph; \
-	double sp = 0, sph = 0; \
-	stats_##S(s, base, m, &mean, &inv); \
-	for (int pass = 0; pass < 2; pass++) { \
-		if (pass) fill_##S(&mp, sp / (double)m), fill_##S(&mph, sph / (double)m); \
-		for (long i = 0, k; i < m; i += k) { \
-			k = block_at(s, i); \
-			centred_##S(s, &x, &mean, base + i, k); \
-			s->rt->S.mul(x.S, x.S, inv.S, k); \
-			load(s, &p, s->g, base + i, k); \
-			channels(s, &c, s->w, group, i, k); \
-			s->rt->S.mul(p.S, p.S, c.S, k); \
-			if (!pass) { \
-				store(s, s->h, base + i, &x, k); \
-				sp += sum_##S(s, &p, k); \
-				s->rt->S.mul(x.S, x.S, p.S, k); \
-				sph += sum_##S(s, &x, k); \
-				continue; \
-			} \
-			s->rt->S.mul(x.S, x.S, mph.S, k); \
-			s->rt->S.sub(p.S, p.S, mp.S, k); \
-			s->rt->S.sub(p.S, p.S, x.S, k); \
-			s->rt->S.mul(p.S, p.S, inv.S, k); \
-			store(s, s->y, base + i, &p, k); \
+	Block xs, gs, w; \
+	double part[2]; \
+	out[0] = out[1] = 0; \
+	for (long i = 0, k; i < m; i += k) { \
+		k = block_at(s->d, i); \
+		const T *x = get(s, &xs, s->x, base + i, k), *g = get(s, &gs, s->g, base + i, k); \
+		if (s->d->inner == 1) { \
+			s->isa->group_##S.sums(part, dw + i, db + i, x, g, channels(s, &w, s->w, group, i, k), mean, inv, k); \
+		} else { \
+			long c = i / s->d->inner; \
+			double of_channel = (double)*(const T *)channels(s, &w, s->w, group, i, 1); \
+			s->isa->group_##S.dots(part, x, g, mean, inv, k); \
+			db[c] += (T)part[0]; \
+			dw[c] += (T)part[1]; \
+			part[0] *= of_channel; \
+			part[1] *= of_channel; \
 		} \
+		out[0] += part[0]; \
+		out[1] += part[1]; \
 	} \
+} \
+static void backward_##S(const Norm *s, long base, long m, long group, T *dw, T *db) \
+{ \
+	T mean, inv; \
+	double sum[2]; \
+	Block x, g, w, y; \
+	stats_##S(s, base, m, &mean, &inv); \
+	sums_##S(s, base, m, group, mean, inv, dw, db, sum); \
+	for (long i = 0, k; i < m; i += k) { \
+		k = block_at(s->d, i); \
+		s->isa->group_##S.back(put(s, &y, base + i), get(s, &x, s->x, base + i, k), get(s, &g, s->g, base + i, k), \
+			channels(s, &w, s->w, group, i, k), mean, inv, (T)(sum[0] / (double)m), (T)(sum[1] / (double)m), k); \
+		put_done(s, &y, base + i, k); \
+	} \
+} \
+static void part_##S(const Norm *s, long part, long group) \
+{ \
+	const struct pxlrt_norm *d = s->d; \
+	long at = (part * d->groups + group) * d->per, m = d->per * d->inner; \
+	T *dw = (T *)(void *)s->dw + at, *db = (T *)(void *)s->db + at; \
+	memset(dw, 0, (size_t)d->per * sizeof *dw); \
+	memset(db, 0, (size_t)d->per * sizeof *db); \
+	for (long i = part * d->rows; m && i < min_l(d->n, (part + 1) * d->rows); i++) \
+		backward_##S(s, (i * d->groups + group) * m, m, group, dw, db); \
 }
 NORM(f32, float, PXLRT_F32)
 NORM(f64, double, PXLRT_F64)
 
-static int norm_body(RtLane *ln, void *ctx, long lo, long hi)
+static int forward_body(RtLane *ln, void *ctx, long lo, long hi)
 {
 	const Norm *s = ctx;
 	long m = s->d->per * s->d->inner;
 	(void)ln;
-	for (long i = lo; i < hi; i++) {
-		if (s->d->dtype == DT_F64) (s->g ? backward_f64 : forward_f64)(s, i * m, m, i % s->d->groups);
-		else (s->g ? backward_f32 : forward_f32)(s, i * m, m, i % s->d->groups);
-	}
+	for (long i = lo; i < hi; i++) (s->d->dtype == DT_F64 ? forward_f64 : forward_f32)(s, i * m, m, i % s->d->groups);
 	return 0;
 }
 
-static int norm_run(RtLane *ln, Norm *s)
+static int part_body(RtLane *ln, void *ctx, long lo, long hi)
 {
-	long m = s->d->per * s->d->inner, n = s->d->n * s->d->groups;
-	if (m <= 0 || n <= 0) return 0;
-	return span_run(ln, norm_body, s, n, piece_of(n, (double)m * (s->g ? 2 : 1)));
+	const Norm *s = ctx;
+	(void)ln;
+	for (long i = lo; i < hi; i++) (s->d->dtype == DT_F64 ? part_f64 : part_f32)(s, i / s->d->groups, i % s->d->groups);
+	return 0;
 }
 
-int k_group_norm(struct pxlrt_lane *ln, const struct pxlrt_norm *d, const void *x, const void *w, const void *b, void *y)
+int k_group_norm(struct pxlrt_lane *lane, const struct pxlrt_norm *d, const void *x, const void *w, const void *b, void *y)
 {
-	return norm_run(rt_lane(ln), &(Norm){ table_of(rt_lane(ln)), isa_of(rt_lane(ln)), d, x, w, b, NULL, y, NULL });
+	RtLane *ln = rt_lane(lane);
+	long m = d->per * d->inner, n = d->n * d->groups;
+	Norm s = { table_of(ln), isa_of(ln), d, x, w, b, NULL, y, NULL, NULL };
+	return m > 0 && n > 0 ? span_run(ln, forward_body, &s, n, piece_of(n, (double)m * 0.5)) : 0;
 }
 
-int k_group_norm_grad(struct pxlrt_lane *ln, const struct pxlrt_norm *d, const void *x, const void *w, const void *g, void *dx, void *h)
+int k_group_norm_back(struct pxlrt_lane *lane, const struct pxlrt_norm *d, const void *x, const void *w, const void *g, void *dx, void *dw, void *db)
 {
-	return norm_run(rt_lane(ln), &(Norm){ table_of(rt_lane(ln)), isa_of(rt_lane(ln)), d, x, w, NULL, g, dx, h });
+	RtLane *ln = rt_lane(lane);
+	long n = (d->n + d->rows - 1) / d->rows * d->groups;
+	Norm s = { table_of(ln), isa_of(ln), d, x, w, NULL, g, dx, dw, db };
+	return d->per > 0 && n > 0 ? span_run(ln, part_body, &s, n, piece_of(n, (double)(d->rows * d->per * d->inner))) : 0;
 }

@@ -23,7 +23,7 @@ typedef struct Order {
 static uint64_t float_key(uint64_t bits, int width, uint64_t inf)
 {
 	uint64_t sign = (uint64_t)1 << (width - 1), size = bits & (sign - 1);
-	if (size > inf) return ~(uint64_t)0;
+	if (size > inf) return ~(uint64_t)0 << (64 - width);
 	return (bits & sign ? sign - size : sign + size) << (64 - width);
 }
 
@@ -157,8 +157,9 @@ static int median_body(RtLane *ln, void *ctx, long lo, long hi)
 		const char *line = s->x + r * s->d->n * size;
 		uint64_t prefix = 0;
 		long rank = (s->d->n - 1) / 2;
-		for (int shift = 56; shift >= 0; shift -= 8) prefix = prefix << 8 | next_digit(s, line, prefix, shift, &rank);
-		s->index[r] = (int)first_with(s, line, prefix);
+		int shift = 64, end = 64 - 8 * (int)size;        /* a key has no digits below those of its type */
+		while ((shift -= 8) >= end) prefix = prefix << 8 | next_digit(s, line, prefix, shift, &rank);
+		s->index[r] = (int)first_with(s, line, prefix << end);
 		memcpy(s->y + r * size, line + s->index[r] * size, (size_t)size);
 	}
 	return 0;

@@ -237,6 +237,57 @@ EXP_SUM(f64, double)
 SCALE_BACK(f32, float)
 SCALE_BACK(f64, double)
 
+/* --- norms of groups: h = (x - mean) inv; sums over 64 lanes as above ------------------------------------------------- */
+
+#define LANES_DO(n, ...) \
+	{ \
+		long i = 0; \
+		for (; i + LANES <= (n); i += LANES) \
+			_Pragma("GCC ivdep") for (int j = 0; j < LANES; j++) __VA_ARGS__ \
+		for (int j = 0; i + j < (n); j++) __VA_ARGS__ \
+	}
+#define GROUP_NORMS(S, T) \
+	static inline T add_lanes_##S(T *lane) \
+	{ \
+		for (int w = LANES / 2; w; w /= 2) \
+			for (int j = 0; j < w; j++) lane[j] += lane[j + w]; \
+		return lane[0]; \
+	} \
+	static double spread_##S(const T *x, T mean, long n) \
+	{ \
+		T lane[LANES] = { 0 }; \
+		LANES_DO(n, { T d = x[i + j] - mean; lane[j] += d * d; }) \
+		return (double)add_lanes_##S(lane); \
+	} \
+	static void normed_##S(T *y, const T *x, const T *w, const T *b, T mean, T inv, long n) \
+	{ \
+		EACH(n) y[i] = (x[i] - mean) * inv * w[i] + b[i]; \
+	} \
+	static void norm_dots_##S(double *out, const T *x, const T *g, T mean, T inv, long n) \
+	{ \
+		T one[LANES] = { 0 }, two[LANES] = { 0 }; \
+		LANES_DO(n, { T h = (x[i + j] - mean) * inv, q = g[i + j]; one[j] += q; two[j] += q * h; }) \
+		out[0] = (double)add_lanes_##S(one), out[1] = (double)add_lanes_##S(two); \
+	} \
+	static void norm_sums_##S(double *out, T *restrict dw, T *restrict db, const T *restrict x, const T *restrict g, const T *restrict w, T mean, T inv, long n) \
+	{ \
+		T one[LANES] = { 0 }, two[LANES] = { 0 }; \
+		LANES_DO(n, { \
+			T h = (x[i + j] - mean) * inv, q = g[i + j], p = q * w[i + j]; \
+			dw[i + j] += q * h; \
+			db[i + j] += q; \
+			one[j] += p; \
+			two[j] += p * h; \
+		}) \
+		out[0] = (double)add_lanes_##S(one), out[1] = (double)add_lanes_##S(two); \
+	} \
+	static void norm_back_##S(T *dx, const T *x, const T *g, const T *w, T mean, T inv, T mp, T mph, long n) \
+	{ \
+		EACH(n) dx[i] = inv * (g[i] * w[i] - mp - (x[i] - mean) * inv * mph); \
+	}
+GROUP_NORMS(f32, float)
+GROUP_NORMS(f64, double)
+
 /* --- random numbers: Philox 4×32, ten rounds; word j of counter c + i goes to out[j · DRAW + i] -------------------- */
 
 static void philox_words(uint32_t *out, const uint32_t *key, uint64_t c, uint32_t tag, long n)
@@ -320,7 +371,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.cvt = { [PXLRT_F32] = CVT_ROW(F32), [PXLRT_F64] = CVT_ROW(F64), [PXLRT_I64] = CVT_ROW(I64), [PXLRT_U64] = CVT_ROW(U64) }, \
 		.each = k_each, .matmul = product, .reduce = k_reduce, .copy = k_copy, .argmax = k_argmax, \
 		.topk = k_topk, .median = k_median, .histogram = k_histogram, \
-		.softmax = k_softmax, .softmax_grad = k_softmax_grad, .cumsum = k_cumsum, .group_norm = k_group_norm, .group_norm_grad = k_group_norm_grad, \
+		.softmax = k_softmax, .softmax_grad = k_softmax_grad, .cumsum = k_cumsum, .group_norm = k_group_norm, .group_norm_back = k_group_norm_back, \
 		.gather = k_gather, .scatter_add = k_scatter_add, .scatter = k_scatter, .window_copy = k_window_copy, \
 		.conv = k_conv##provider, .conv_turn = k_conv_turn, .conv_data = k_conv_data##provider, .conv_weight = k_conv_weight, \
 		.pool = k_pool, .average_back = k_average_back, .max_back = k_max_back, .resize = k_resize, .roi = k_roi, \
@@ -336,6 +387,8 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.name = VEC_LABEL, .sum = BY_CLASS(sum), .prod = BY_CLASS(prod), .max = BY_CLASS(max), .min = BY_CLASS(min), \
 		.exp_sum_f32 = exp_sum_f32, .exp_sum_f64 = exp_sum_f64, .philox = philox_words, \
 		.scale_f32 = scale_f32, .scale_f64 = scale_f64, .back_f32 = back_f32, .back_f64 = back_f64, \
+		.group_f32 = { spread_f32, normed_f32, norm_dots_f32, norm_sums_f32, norm_back_f32 }, \
+		.group_f64 = { spread_f64, normed_f64, norm_dots_f64, norm_sums_f64, norm_back_f64 }, \
 		.normal_f32 = normals_f32, .normal_f64 = normals_f64, \
 		.gemm_f32 = &gemm_isa_f32, .gemm_f64 = &gemm_isa_f64, \
 	} }

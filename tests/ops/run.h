@@ -133,7 +133,7 @@ static inline Op *prog_op(Prog *p, const char *name, const char *operands, const
 	return op;
 }
 
-/* ops of a family whose tests are in a file of their own: window_test.c, scatter_test.c, norm_test.c,
+/* ops of a family whose tests are in a file of their own: window_test.c, scatter_test.c, norm_test.c, order_test.c,
  * tests/api/collective_test.c */
 static inline int own_test(int id)
 {

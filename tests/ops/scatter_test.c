@@ -1,8 +1,6 @@
 /* scatter_test.c — scatter, its reductions, and windows at computed places: values against plain loops, gradients against central
  * differences, what duplicates and indices out of range do. */
-#include "tests/ops/grad_run.h"
-
-typedef struct Case { const char *op, *operands, *attrs, *want; int top; double tol; } Case;
+#include "tests/ops/case_run.h"
 
 /* --- the reference: one walk over the elements that are moved -------------------------------------------------- */
 
@@ -97,7 +95,7 @@ static void r_window(Prog *p, const Op *op, double *y)
 	}
 }
 
-static const Case cases[] = {
+static const OpCase cases[] = {
 	{ "scatter", "f32[5, 4] i32[3, 4] f32[3, 4]", "", "f32[5, 4]" }, { "scatter", "f64[3, 4, 5] i64[2, 7, 3] f64[2, 7, 3]", "axis = 1", "f64[3, 4, 5]", 4 },
 	{ "scatter", "i8[6] u32[9] i8[9]", "", "i8[6]" }, { "scatter", "bf16[2, 5] i32[2, 2] bf16[2, 2]", "axis = -1", "bf16[2, 5]" }, { "scatter", "bool[5, 1] i8[2, 1] bool[2, 1]", "", "bool[5, 1]" },
 	{ "scatter_reduce", "f32[6, 3] i32[6, 3]", "reduction = sum, axis_size = 5", "f32[5, 3]" }, { "scatter_reduce", "f32[6, 3] i32[6]", "reduction = sum, axis_size = 7", "f32[7, 3]" },
@@ -129,38 +127,10 @@ static const Case cases[] = {
 	{ "dynamic_update", "f32[4] i32[1] f16[2]", "axes = 0, sizes = 2", "E0303" },
 };
 
-static double tolerance(const Case *c, DType t) { return c->tol ? c->tol : t == DT_F64 ? 1e-12 : t == DT_F16 ? 2e-3 : t == DT_BF16 ? 1e-2 : 1e-6; }
-
-static int compare(const Case *c, Prog *p, const Op *op)
+static void expect(Prog *p, const Op *op, double *const *y)
 {
-	double *y = NEWN(&p->t.mem, double, p->out[0].n + 1);
 	const char *name = op_def(op)->name;
-	(strstr(name, "dynamic") ? r_window : strstr(name, "gather") || strstr(name, "read") ? r_gather : r_scatter)(p, op, y);
-	for (int k = 0; k < p->out[0].n; k++) {
-		if (fabs(p->out[0].v[k] - y[k]) <= tolerance(c, p->out[0].dtype) * (1 + fabs(y[k]))) continue;
-		printf("%s(%s; %s): [%d] is %.9g, not %.9g\n", c->op, c->operands, c->attrs, k, p->out[0].v[k], y[k]);
-		return 0;
-	}
-	return 1;
-}
-
-static int run(const Case *c, int level)
-{
-	Prog p;
-	prog_open(&p);
-	Op *op = prog_op(&p, c->op, c->operands, c->attrs);
-	int n = p.t.ds.at.n;
-	const char *spec = c->want[0] == 'E' && n ? diag_table[p.t.ds.at.at[n - 1]->code].code : bench_specs(&p.t, op);
-	int ok = !strcmp(spec, c->want) || (printf("%s(%s; %s): got %s, want %s\n%s", c->op, c->operands, c->attrs, spec, c->want, bench_text(&p.t)), 0);
-	if (ok && c->want[0] != 'E') {
-		ok = prog_compile(&p, level);
-		if (ok) prog_fill(&p, -4, 4, c->top ? c->top : strstr(c->op, "dynamic") ? 4 : 5, 7);
-		if (ok) prog_round(&p);
-		ok = ok && prog_run(&p) && compare(c, &p, op);
-	}
-	if (!ok) printf("%s(%s; %s) at -O%d failed %s\n", c->op, c->operands, c->attrs, level, p.err.text);
-	prog_close(&p);
-	return ok;
+	(strstr(name, "dynamic") ? r_window : strstr(name, "gather") || strstr(name, "read") ? r_gather : r_scatter)(p, op, y[0]);
 }
 
 /* --- gradients ------------------------------------------------------------------------------------------------------ */
@@ -220,23 +190,12 @@ static void corners(void)
 	grad_exact("", &(const GradCase){ "scatter_reduce", "f64[3] i32[3]", "reduction = none, axis_size = 2" }, N(3, 3, 1, 0, 0, 1), N(0, 1, 1));
 }
 
-static void covered(void)
-{
-	for (int id = 0; id < OP_COUNT; id++) {
-		int mine = !strcmp(op_table[id]->family, "scatter"), found = !mine, slope = !mine || !op_table[id]->grad, inplace;
-		for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) found |= def_by_name(cases[i].op, &inplace)->id == (OpCode)id;
-		for (size_t i = 0; i < sizeof grads / sizeof *grads; i++) slope |= def_by_name(grads[i].op, &inplace)->id == (OpCode)id;
-		if (!found || !slope) printf("no case for %s\n", op_table[id]->name);
-		CHECK("A113", found && slope);
-	}
-}
-
 int main(void)
 {
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-		for (int level = 0; level <= 2; level += 2) CHECK("", run(&cases[i], level));
-	grad_cases("A113", grads, sizeof grads / sizeof *grads);
+	for (size_t i = 0; i < COUNT_OF(cases); i++)
+		for (int level = 0; level <= 2; level += 2) CHECK("", case_run(&cases[i], level, expect));
+	grad_cases("A113", grads, COUNT_OF(grads));
 	corners();
-	covered();
+	CHECK("A113", family_covered("scatter", cases, COUNT_OF(cases), grads, COUNT_OF(grads)));
 	return check_done();
 }

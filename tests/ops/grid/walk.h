@@ -234,7 +234,7 @@ static const Elsewhere elsewhere[] = {
 	{ OP_resize, "tests/ops/window_test.c" }, { OP_resize_grad, "tests/ops/window_test.c" }, { OP_roi_align_grad, "tests/ops/window_test.c" }, { OP_scatter_into, "tests/ops/scatter_test.c" },
 	{ OP_all_reduce, "tests/api/collective_test.c" }, { OP_all_reduce_identical_inputs, "tests/api/collective_test.c" }, { OP_all_reduce_identical_grad_inputs, "tests/api/collective_test.c" },
 	{ OP_replicated_all_reduce, "tests/api/collective_test.c" }, { OP_replicated_reduce_scatter, "tests/api/collective_test.c" }, { OP_replica_sharded_slice, "tests/api/collective_test.c" },
-	{ OP_replicated_all_gather, "tests/api/collective_test.c" }, { OP_replicated_slice, "tests/api/collective_test.c" }, { OP_group_norm_grad, "tests/ops/norm_test.c" }, { OP_median_at, "row of median" },
+	{ OP_replicated_all_gather, "tests/api/collective_test.c" }, { OP_replicated_slice, "tests/api/collective_test.c" }, { OP_group_norm_grad, "tests/ops/norm_test.c" }, { OP_group_norm_parts, "tests/ops/norm_test.c" }, { OP_median_at, "row of median" },
 	{ OP_dropout_mask, "tests/ops/value_test.c" }, { OP_split_random_seed, "tests/ops/value_test.c" }, { OP_create_random_seed, "tests/ops/value_test.c" },
 };
 
