@@ -113,11 +113,11 @@ static void test_move(void)
 
 static void test_gradients(void)
 {
-	CHECK("R408", GIVES(2, LOAD SLOPE("replicated_all_reduce(x)", "x + 1.0", "f32[1]"), 3, 3));
-	CHECK("R413", GIVES(2, LOAD SLOPE("replicated_all_gather(x, output_shape = \"new_axis\")", "constant([[5.0], [7.0]])", "f32[1]"), 5, 7));
-	CHECK("R413", GIVES(2, IDS("f32", "2, 1") SLOPE("replicated_all_gather(x, 1)", "constant([[1.0, 2.0], [3.0, 4.0]])", "f32[2, 1]"), 1, 3, 2, 4));
-	CHECK("R413", GIVES(2, IDS("f32", "3") SLOPE("replicated_all_gather(replica_sharded_slice(x))", "x + constant([1.0, 2.0, 3.0])", "f32[3]"), 1, 2, 4, 1, 2, 4));
-	CHECK("R415", GIVES(2, IDS("f32", "2, 3") SLOPE("replicated_slice(x)", "x.reshape([6]).slice(3) + 1.0", "f32[2, 3]"), 1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2));
+	CHECK("R408 R249", GIVES(2, LOAD SLOPE("replicated_all_reduce(x)", "x + 1.0", "f32[1]"), 3, 3));
+	CHECK("R413 R249", GIVES(2, LOAD SLOPE("replicated_all_gather(x, output_shape = \"new_axis\")", "constant([[5.0], [7.0]])", "f32[1]"), 5, 7));
+	CHECK("R413 R249", GIVES(2, IDS("f32", "2, 1") SLOPE("replicated_all_gather(x, 1)", "constant([[1.0, 2.0], [3.0, 4.0]])", "f32[2, 1]"), 1, 3, 2, 4));
+	CHECK("R413 R249", GIVES(2, IDS("f32", "3") SLOPE("replicated_all_gather(replica_sharded_slice(x))", "x + constant([1.0, 2.0, 3.0])", "f32[3]"), 1, 2, 4, 1, 2, 4));
+	CHECK("R415 R249", GIVES(2, IDS("f32", "2, 3") SLOPE("replicated_slice(x)", "x.reshape([6]).slice(3) + 1.0", "f32[2, 3]"), 1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2));
 }
 
 /* --- across the IPUs of one replica ------------------------------------------------------------------------------------------ */
@@ -133,9 +133,9 @@ static void test_ipus(void)
 	CHECK("R417", GIVES(1, TWO STORE("f32[1]", "all_reduce([a, b], op = \"and\")[0]"), 1));
 	CHECK("R417", GIVES(1, TWO STORE("f32[1]", "all_reduce_identical_inputs([a, b])[0]"), 2));
 	CHECK("R417", GIVES(1, TWO STORE("f32[1]", "all_reduce_identical_grad_inputs([a, b])[0]"), 5));
-	CHECK("R417", GIVES(1, LOAD SLOPE("add(*all_reduce([x * 2.0, x * 3.0], [0, 0]))", "constant([1.0])", "f32[1]"), 10));
-	CHECK("R417", GIVES(1, LOAD SLOPE("add(*all_reduce_identical_inputs([x * 2.0, x * 3.0], [0, 0]))", "constant([1.0])", "f32[1]"), 10));
-	CHECK("R417", GIVES(1, LOAD SLOPE("add(*all_reduce_identical_grad_inputs([x * 2.0, x * 3.0], [0, 0]))", "constant([1.0])", "f32[1]"), 5));
+	CHECK("R417 R250", GIVES(1, LOAD SLOPE("add(*all_reduce([x * 2.0, x * 3.0], [0, 0]))", "constant([1.0])", "f32[1]"), 10));
+	CHECK("R417 R250", GIVES(1, LOAD SLOPE("add(*all_reduce_identical_inputs([x * 2.0, x * 3.0], [0, 0]))", "constant([1.0])", "f32[1]"), 10));
+	CHECK("R417 R250", GIVES(1, LOAD SLOPE("add(*all_reduce_identical_grad_inputs([x * 2.0, x * 3.0], [0, 0]))", "constant([1.0])", "f32[1]"), 5));
 }
 
 /* --- what goes wrong ----------------------------------------------------------------------------------------------------------- */
@@ -160,7 +160,8 @@ static void test_wrong(void)
 	CHECK("R417", fails(1, LOAD STORE("f32[1]", "all_reduce([x, x], [0])[0]"), PXL_EMODEL, "as many `ipus`, not 1"));
 	CHECK("R417", fails(1, "    f = graph(fn(x) = all_reduce([x])[0], f32[1])\n", PXL_EMODEL, "cannot be told"));
 	CHECK("R417", fails(1, TWO STORE("f32[1]", "all_reduce([a, concat([b, b])])[0]"), PXL_EMODEL, "E0311"));
-	CHECK("R417", fails(1, LOAD SLOPE("all_reduce([x], [0], \"max\")[0]", "x", "f32[1]"), PXL_EMODEL, "only its sum"));
+	CHECK("R417 R250", fails(1, LOAD SLOPE("all_reduce([x], [0], \"max\")[0]", "x", "f32[1]"), PXL_EMODEL, "only its sum"));
+	CHECK("R249", fails(2, LOAD SLOPE("replicated_reduce_scatter(x)", "x", "f32[1]"), PXL_EMODEL, "replicated_reduce_scatter"));
 	CHECK("R416", fails(2, LOAD "    f = graph(fn(x) = replicated_all_reduce(x), x)\n    g = graph(fn(x) = x * 2.0, x)\n    c = equal(x, 0.0).reshape([])\n"
 	                    STORE("f32[1]", "conditional(c, f, g, [x], [x])"), PXL_ERUN, "ended before it came to this collective"));
 	CHECK("R416", fails(2, LOAD "    f = graph(fn(x) = replicated_all_reduce(x), x)\n    g = graph(fn(x) = replicated_all_reduce(x, \"max\"), x)\n    c = equal(x, 0.0).reshape([])\n"
