@@ -142,7 +142,7 @@ const char *op_spelled(const OpDef *d, int inplace)
 
 const char *op_said(const Op *op)
 {
-	const char *own = own_name(op);
+	const char *own = op->instead ? op->instead : own_name(op);
 	return own ? own : op_spelled(op_def(op), op->inplace);
 }
 

@@ -36,7 +36,9 @@ static void lower_ops(PassCx *cx, Graph *g)
 		Tensor **with = NEWN(cx->mem, Tensor *, op->out.n + 1);
 		int mark = g->ops.n;
 
-		if (op_def(op)->lower && op_def(op)->lower(&b, op, with)) rewrite_replace(&rw, op, with, mark);
+		if (!op_def(op)->lower || !op_def(op)->lower(&b, op, with)) continue;
+		for (int k = mark; k < g->ops.n; k++) g->ops.at[k]->instead = op_said(op);
+		rewrite_replace(&rw, op, with, mark);
 	}
 	rewrite_end(&rw);
 	drop_unread_inits(cx, g);

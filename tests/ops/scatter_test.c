@@ -178,12 +178,12 @@ static void corners(void)
 	CHECK("", ran("scatter_reduce", "i8[3] i32[3]", "reduction = sum, axis_size = 1", N(100, 100, 100, 0, 0, 0), y, why) && y[0] == 44);
 	CHECK("", ran("scatter_reduce", "u64[2] i32[2]", "reduction = min, axis_size = 2", N(5, 4, 1, 1), y, why) && y[0] == 0 && y[1] == 4);
 	/* out of range */
-	CHECK("", !ran("scatter", "f32[2] i32[1] f32[1]", "", N(1, 2, 2, 7), y, why) && strstr(why, "index 2 is out of range for an axis of 2"));
+	CHECK("", !ran("scatter", "f32[2] i32[1] f32[1]", "", N(1, 2, 2, 7), y, why) && strstr(why, "scatter: index 2 is out of range for an axis of 2"));
 	CHECK("", !ran("scatter", "f32[2] i32[1] f32[1]", "", N(1, 2, -1, 7), y, why) && strstr(why, "index -1"));
 	CHECK("", !ran("scatter_reduce", "f32[1] i32[1]", "reduction = sum, axis_size = 2", N(1, 5), y, why) && strstr(why, "index 5"));
 	CHECK("", !ran("groupedgather", "f32[2, 3] i32[2, 1]", "axis = 1, group_size = 2", N(1, 2, 3, 4, 5, 6, 0, 3), y, why) && strstr(why, "index 3"));
 	CHECK("", !ran("sparse_accumulate_", "f32[2] f32[1] i32[1]", "", N(1, 2, 3, 2), y, why) && strstr(why, "index 2"));
-	CHECK("", !ran("dynamic_slice", "f32[4] i32[1]", "axes = 0, sizes = 2", N(1, 2, 3, 4, 3), y, why) && strstr(why, "a window of 2 from 3 on does not lie in an axis of 4"));
+	CHECK("", !ran("dynamic_slice", "f32[4] i32[1]", "axes = 0, sizes = 2", N(1, 2, 3, 4, 3), y, why) && strstr(why, "dynamic_slice: a window of 2 from 3 on does not lie in an axis of 4"));
 	CHECK("", !ran("dynamic_update", "f32[4] i32[1] f32[2]", "axes = 0, sizes = 2", N(1, 2, 3, 4, -1, 8, 9), y, why) && strstr(why, "from -1 on"));
 	/* ties of an extreme give each the whole gradient; only the winner of duplicates gets one */
 	grad_exact("", &(const GradCase){ "scatter_reduce", "f64[3] i32[3]", "reduction = max, axis_size = 2" }, N(3, 3, 1, 0, 0, 0), N(1, 1, 0));
