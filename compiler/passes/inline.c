@@ -27,12 +27,24 @@ static void append_new(PassCx *cx, Graph *g, int from, OpList *seq)
 	for (int i = from; i < g->ops.n; i++) vec_push(cx->mem, seq, g->ops.at[i]);
 }
 
-/* is operand i's memory written by the callee through another operand */
-static int written_beside(const Op *op, int i)
+/* memory that the callee writes → the operand by which it does, or op itself where there are several */
+static Map written_by(PassCx *cx, Op *op)
 {
-	for (int k = 0; k < op->in.n; k++)
-		if (k != i && op_modifies(op, k) && storage_root(op->in.at[k]) == storage_root(op->in.at[i])) return 1;
-	return 0;
+	Map m = { 0 };
+
+	for (int i = 0; i < op->in.n; i++) {
+		if (!op_modifies(op, i)) continue;
+		Tensor *root = storage_root(op->in.at[i]);
+		map_set(cx->mem, &m, root, map_has(&m, root) ? (void *)op : (void *)&op->in.at[i]);
+	}
+	return m;
+}
+
+/* is operand i's memory written by the callee through another operand */
+static int written_beside(const Map *written, const Op *op, int i)
+{
+	const void *by = map_get(written, storage_root(op->in.at[i]));
+	return by && by != (const void *)&op->in.at[i];
 }
 
 /* a result that is not memory of its own in the callee is a copy in the caller (R166) */
@@ -50,14 +62,14 @@ static void splice(Rewrite *rw, Op *op, OpList *seq)
 	PassCx *cx = rw->cx;
 	Graph *callee = op->callee[0], *g = op->graph;
 	Build b = build_at(op);
-	Map map = { 0 };
+	Map map = { 0 }, written = written_by(cx, op);
 	OpList cloned = { 0 };
 	Tensor **with = NEWN(cx->mem, Tensor *, op->out.n + 1);
 	int mark = g->ops.n, results;
 
 	for (int i = 0; i < op->in.n; i++) {
 		Tensor *t = op->in.at[i];
-		int spoilt = graph_modifies_input(callee, i) || written_beside(op, i);
+		int spoilt = graph_modifies_input(callee, i) || written_beside(&written, op, i);
 		if (spoilt && !passed_by_ref(op, i)) t = insert_copy(op, t);
 		map_set(cx->mem, &map, callee->inputs.at[i], t);
 	}
