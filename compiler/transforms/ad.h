@@ -61,6 +61,9 @@ Op    *ad_refusal(const Reach *r, const Tensor *t);
 Op    *ad_dead_end(Run *run, const Graph *g, const Tensor *t);
 int    ad_passes(const Op *op);                              /* do gradients go through this op at all */
 
+/* gradinfo.c */
+Map     ad_outputs(const Graph *g, Arena *mem);              /* output → the place in g->outputs where it stands first */
+
 /* ad_fwd.c */
 Tensor *ad_value(Autodiff *ad, Build *b, Tensor *t);         /* poison and ad->failed after a diagnostic */
 int     ad_has_effect(Run *run, const Op *op);               /* itself, or what it calls */

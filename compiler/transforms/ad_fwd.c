@@ -120,19 +120,15 @@ Tensor *ad_value(Autodiff *ad, Build *b, Tensor *t)
 
 /* --- afterwards ------------------------------------------------------------------------------------------ */
 
-static int output_index(const Graph *g, const Tensor *t)
-{
-	for (int i = 0; i < g->outputs.n; i++)
-		if (g->outputs.at[i] == t) return i;
-	return -1;
-}
-
 void ad_stitch(Autodiff *ad)
 {
+	Map outputs = ad_outputs(ad->fwd, ad->mem);
+
 	for (int i = 0; i < ad->gi->ins.n; i++) {
 		Expected e = ad->gi->ins.at[i];
-		if (e.type != CONN_FWD || e.fwd->input_index >= 0 || output_index(ad->fwd, e.fwd) >= 0) continue;
+		if (e.type != CONN_FWD || e.fwd->input_index >= 0 || map_has(&outputs, e.fwd)) continue;
 		ir_add_output(ad->fwd, e.fwd, "autodiff_output");
+		map_set(ad->mem, &outputs, e.fwd, e.fwd);
 	}
 }
 

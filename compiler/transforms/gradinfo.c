@@ -1,6 +1,6 @@
 /* gradinfo.c — from a gradient graph's record and its call sites to tensors of the caller (R232–R235). */
 #include "compiler/ops/op.h"
-#include "compiler/transforms/autodiff.h"
+#include "compiler/transforms/ad.h"
 
 /* the calls must be plain ones of the right graph */
 static int check_site(Build *at, const Op *call, const Graph *want, const char *role)
@@ -16,21 +16,25 @@ static int check_site(Build *at, const Op *call, const Graph *want, const char *
 	return 0;
 }
 
-static int output_index(const Graph *g, const Tensor *t)
+Map ad_outputs(const Graph *g, Arena *mem)
 {
+	Map m = { 0 };
+
 	for (int i = 0; i < g->outputs.n; i++)
-		if (g->outputs.at[i] == t) return i;
-	return -1;
+		if (!map_has(&m, g->outputs.at[i])) map_set(mem, &m, g->outputs.at[i], &g->outputs.at[i]);
+	return m;
 }
 
 Map *gradinfo_inputs_dict(Build *at, const GradInfo *gi, Op *call)
 {
-	Map *m = NEW(at->ir->mem, Map);
+	Map *m = NEW(at->ir->mem, Map), outputs;
 
 	if (!check_site(at, call, gi->fwd, "forward")) return NULL;
+	outputs = ad_outputs(gi->fwd, at->ir->mem);
 	for (int i = 0; i < gi->ins.n; i++) {
 		Tensor *t = gi->ins.at[i].fwd;
-		int k = t->input_index >= 0 ? -1 : output_index(gi->fwd, t);
+		Tensor **out = t->input_index >= 0 ? NULL : map_get(&outputs, t);
+		int k = out ? (int)(out - gi->fwd->outputs.at) : -1;
 
 		if (gi->ins.at[i].type != CONN_FWD) continue;
 		if (t->input_index < 0 && (k < 0 || k >= call->out.n)) {      /* A102 */
