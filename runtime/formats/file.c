@@ -255,12 +255,17 @@ static int is_stale(int dir, const char *file, long pid)
 	return stale;
 }
 
-static void remove_stale(const RtSink *s, const char *base)
+/* the folder of a file, whose own name begins at `base` */
+static void folder_of(const char *path, const char *base, char *out)
 {
-	size_t n = (size_t)(base - s->path);
-	memcpy(s->temp, n ? s->path : ".", n ? n : 1);
-	s->temp[n ? n : 1] = 0;
-	DIR *d = opendir(s->temp);
+	size_t n = (size_t)(base - path);
+	memcpy(out, n ? path : ".", n ? n : 1);
+	out[n ? n : 1] = 0;
+}
+
+static void remove_stale(const char *folder, const char *base)
+{
+	DIR *d = opendir(folder);
 	for (struct dirent *f; d && (f = readdir(d));) {
 		long pid = owner_of(f->d_name, base);
 		if (pid && is_stale(dirfd(d), f->d_name, pid)) unlinkat(dirfd(d), f->d_name, 0);
@@ -269,19 +274,19 @@ static void remove_stale(const RtSink *s, const char *base)
 }
 
 /* `dir/.name.tmp-PID-K`, the first K that is free */
-static int open_temp(RtSink *s, mode_t mode)
+int temp_open(const char *path, char *temp, size_t size, int flags, mode_t mode)
 {
-	size_t n = strlen(s->path), size = n + 64;
-	const char *slash = strrchr(s->path, '/'), *base = slash ? slash + 1 : s->path;
-	remove_stale(s, base);
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	int fd = -1;
+	folder_of(path, base, temp);
+	remove_stale(temp, base);
 	for (int k = 0; k < 100; k++) {
-		snprintf(s->temp, size, "%.*s.%.200s.tmp-%ld-%d", (int)(base - s->path), s->path, base, (long)getpid(), k);
-		s->fd = open(s->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-		if (s->fd >= 0 || errno != EEXIST) break;
+		snprintf(temp, size, "%.*s.%.200s.tmp-%ld-%d", (int)(base - path), path, base, (long)getpid(), k);
+		fd = open(temp, flags | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		if (fd >= 0 || errno != EEXIST) break;
 	}
-	if (s->fd < 0) return 0;
-	flock(s->fd, LOCK_EX | LOCK_NB);                      /* some file systems have no locks */
-	return 1;
+	if (fd >= 0) flock(fd, LOCK_EX | LOCK_NB);            /* some file systems have no locks */
+	return fd;
 }
 
 int sink_open(RtSink *s, const char *path, const RtAlloc *al, RtErr *e)
@@ -289,13 +294,14 @@ int sink_open(RtSink *s, const char *path, const RtAlloc *al, RtErr *e)
 	struct stat info;
 	int there = !stat(path, &info);
 	*s = (RtSink){ .fd = -1, .al = al };
-	if (!(s->path = final_path(path, al)) || !(s->temp = rt_alloc(al, strlen(s->path) + 64))) {
+	if (!(s->path = final_path(path, al)) || !(s->temp = rt_alloc(al, strlen(s->path) + TEMP_MORE))) {
 		sink_abort(s);
 		return rt_fail(e, RT_ENOMEM, "out of memory while writing `%s`", path);
 	}
 	s->direct = there && !S_ISREG(info.st_mode);
 	if (s->direct) s->fd = open(path, O_WRONLY | O_CLOEXEC);
-	else if (open_temp(s, 0666) && there) fchmod(s->fd, info.st_mode & 07777);
+	else s->fd = temp_open(s->path, s->temp, strlen(s->path) + TEMP_MORE, O_WRONLY, 0666);
+	if (s->fd >= 0 && !s->direct && there) fchmod(s->fd, info.st_mode & 07777);
 	if (s->fd >= 0) return RT_OK;
 	int err = errno;
 	s->direct = 1;                                        /* nothing to remove */
@@ -327,10 +333,7 @@ int sink_write(RtSink *s, const void *p, size_t n, RtErr *e)
 static void sync_directory(const RtSink *s)                   /* makes the rename last; not every file system can */
 {
 	const char *slash = strrchr(s->path, '/');
-	size_t n = slash ? (size_t)(slash - s->path) : 0;
-	if (slash && !n) n = 1;
-	memcpy(s->temp, n ? s->path : ".", n ? n : 1);
-	s->temp[n ? n : 1] = 0;
+	folder_of(s->path, slash ? slash + 1 : s->path, s->temp);
 	int fd = open(s->temp, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) return;
 	fsync(fd);

@@ -6,6 +6,8 @@
 #ifndef RUNTIME_FORMATS_FORMATS_H
 #define RUNTIME_FORMATS_FORMATS_H
 
+#include <sys/types.h>
+
 #include "runtime/base.h"
 
 typedef struct RtArray { DType dtype; int rank; int64_t dim[MAX_RANK]; size_t nelem, bytes; void *data; } RtArray;
@@ -34,6 +36,10 @@ int  sink_open(RtSink *s, const char *path, const RtAlloc *al, RtErr *e);
 int  sink_write(RtSink *s, const void *p, size_t n, RtErr *e);
 int  sink_commit(RtSink *s, RtErr *e);                       /* ends the sink either way */
 void sink_abort(RtSink *s);
+/* A new file beside `path`, locked, to be renamed to it; what killed processes left of such is removed. Its name is in `temp`, which has
+ * room for the path and TEMP_MORE. -1: errno says why */
+enum { TEMP_MORE = 64 };
+int  temp_open(const char *path, char *temp, size_t size, int flags, mode_t mode);
 
 /* --- npy.c ------------------------------------------------------------------------------------------------- */
 
@@ -53,7 +59,8 @@ int npy_bits(DType want, DType got);                         /* an array of `got
 /* A file's bytes as memory, shared with everybody who maps it. It begins with the data of one array of known type and shape, or
  * is a .npy file of it. */
 typedef struct FileMap {
-	char path[4096], temp[4096 + 32];                    /* temp: its name until it is published; "" after */
+	char path[4096], temp[4096 + TEMP_MORE];             /* temp: its name until it is published; "" after */
+	int fd;                                              /* of temp: its lock says that somebody is at work on it */
 	void *data;                                          /* of the array */
 	void *base; size_t size;                             /* of the whole file; 0 when it is empty */
 	int read_only, fresh;                                /* fresh: made now, zeros */

@@ -80,13 +80,10 @@ static int map_there(FileMap *m, int fd, const RtArray *want, const RtAlloc *al,
 
 static int map_new(FileMap *m, const RtArray *want, RtErr *e)
 {
-	if (snprintf(m->temp, sizeof m->temp, "%s.tmp-%ld", m->path, (long)getpid()) >= (int)sizeof m->temp)
-		return failed("make", m->path, ENAMETOOLONG, e);
-	int fd = open(m->temp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0) return m->temp[0] = 0, failed("make", m->path, errno, e);
-	int err = want->bytes ? posix_fallocate(fd, 0, (off_t)want->bytes) : 0;
-	int st = err ? failed("make room for", m->path, err, e) : want->bytes ? map_fd(m, fd, want->bytes, e) : RT_OK;
-	close(fd);
+	m->fd = temp_open(m->path, m->temp, sizeof m->temp, O_RDWR, 0666);
+	if (m->fd < 0) return m->temp[0] = 0, failed("make", m->path, errno, e);
+	int err = want->bytes ? posix_fallocate(m->fd, 0, (off_t)want->bytes) : 0;
+	int st = err ? failed("make room for", m->path, err, e) : want->bytes ? map_fd(m, m->fd, want->bytes, e) : RT_OK;
 	m->data = m->base;
 	m->fresh = 1;
 	if (st) map_close(m);
@@ -95,7 +92,7 @@ static int map_new(FileMap *m, const RtArray *want, RtErr *e)
 
 int map_open(FileMap *m, const char *path, const RtArray *want, int read_existing, const RtAlloc *al, RtErr *e)
 {
-	*m = (FileMap){ .read_only = read_existing };
+	*m = (FileMap){ .fd = -1, .read_only = read_existing };
 	if (snprintf(m->path, sizeof m->path, "%s", path) >= (int)sizeof m->path) return failed("map", path, ENAMETOOLONG, e);
 	int fd = open(path, (read_existing ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 && errno != ENOENT) return failed("open", path, errno, e);
@@ -108,12 +105,19 @@ int map_open(FileMap *m, const char *path, const RtArray *want, int read_existin
 	return st;
 }
 
+static void end_temp(FileMap *m)
+{
+	if (m->fd >= 0) close(m->fd);
+	m->fd = -1;
+	m->temp[0] = 0;
+}
+
 int map_publish(FileMap *m, RtErr *e)
 {
 	if (!m->temp[0]) return RT_OK;
 	if (m->size && msync(m->base, m->size, MS_SYNC)) return failed("write", m->path, errno, e);
 	if (rename(m->temp, m->path)) return failed("make", m->path, errno, e);
-	m->temp[0] = 0;
+	end_temp(m);
 	return RT_OK;
 }
 
@@ -121,6 +125,6 @@ void map_close(FileMap *m)
 {
 	if (m->base) munmap(m->base, m->size);
 	if (m->temp[0]) unlink(m->temp);
+	end_temp(m);
 	m->base = m->data = NULL;
-	m->temp[0] = 0;
 }
