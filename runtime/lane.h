@@ -35,6 +35,7 @@ int  lane_fault_at(struct pxlrt_lane *ln, int site, const char *what);       /* 
 void lane_at(struct pxlrt_lane *ln, int site);
 int  lane_host_load(struct pxlrt_lane *ln, int stream, const void **out);
 int  lane_host_store(struct pxlrt_lane *ln, int stream, const void *x);
+void *lane_host_room(struct pxlrt_lane *ln, int stream, void *own);
 int  lane_remote_load(struct pxlrt_lane *ln, int buffer, int offset_dtype, const void *offset, void *y);
 int  lane_remote_store(struct pxlrt_lane *ln, int buffer, int offset_dtype, const void *offset, const void *x);
 int  lane_exchange(struct pxlrt_lane *ln, const struct pxlrt_transfer *t, int n, void *const *p);

@@ -6,7 +6,7 @@
 #ifndef PXLRT_H
 #define PXLRT_H
 
-#define PXLRT_ABI 6
+#define PXLRT_ABI 7
 #define PXLRT_BLOCK 128                  /* elements a blocked loop handles at a time */
 
 struct pxlrt;
@@ -254,6 +254,9 @@ struct pxlrt {
 	/* next entry of a stream; loads hand out a pointer into the caller's array or an internal one, valid for this run */
 	int (*host_load)(struct pxlrt_lane *ln, int stream, const void **out);
 	int (*host_store)(struct pxlrt_lane *ln, int stream, const void *x);
+	/* where the next store of this stream goes: the caller's array, or `own` where it cannot be written before the store; a
+	 * store of what lies there already copies nothing */
+	void *(*host_room)(struct pxlrt_lane *ln, int stream, void *own);
 	/* entries of remote buffers; the number of the entry is an integer of offset_dtype; out of range is a fault */
 	int (*remote_load)(struct pxlrt_lane *ln, int buffer, int offset_dtype, const void *offset, void *y);
 	int (*remote_store)(struct pxlrt_lane *ln, int buffer, int offset_dtype, const void *offset, const void *x);

@@ -115,6 +115,7 @@ int  rt_session_threads(const RtSession *s);
 
 /* caller's arrays for one run: [transfer][replica][data] (size-1 dimensions left out), dtype as the stream's, aligned to
  * its element; `count` is the number of elements given (with several transfers more may be given than one run takes).
+ * Outputs are computed in their arrays, where those share no memory with others: a run that fails leaves anything there.
  * Unbound outputs are dropped; every used input must be bound, and no unused stream may be. */
 typedef struct RtBind { int stream; void *data; size_t count; } RtBind;
 int  rt_session_run(RtSession *s, const RtBind *binds, int n, RtErr *e);

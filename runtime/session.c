@@ -110,7 +110,10 @@ static int session_memory(RtSession *s, RtErr *e)
 	    !(s->consts = region(s, p->const_bytes, "constants", e)) ||
 	    !(s->lanes = region(s, lanes * sizeof *s->lanes, "replicas", e)) ||
 	    !(s->bound = region(s, streams * sizeof *s->bound, "streams", e)) ||
+	    !(s->apart = region(s, streams, "streams", e)) ||
+	    !(s->binds = region(s, streams * sizeof *s->binds, "streams", e)) ||
 	    !(s->cursor = region(s, lanes * streams * sizeof *s->cursor, "streams", e))) return e->status;
+	s->nbind = -1;
 	variables_place(s);
 	if (p->const_bytes) memcpy(s->consts, p->consts, p->const_bytes);
 	for (int k = 0; k < p->replicas; k++)
@@ -169,7 +172,7 @@ void rt_session_free(RtSession *s)
 		rt_free(&a, s->lanes[k].remote);
 		rt_free(&a, s->lanes[k].scratch);
 	}
-	void *rest[] = { s->host, s->home, s->consts, s->lanes, s->bound, s->cursor };
+	void *rest[] = { s->host, s->home, s->consts, s->lanes, s->bound, s->apart, s->binds, s->cursor };
 	for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) rt_free(&a, rest[i]);
 	pthread_mutex_destroy(&s->print_lock);
 	pthread_mutex_destroy(&s->lock);

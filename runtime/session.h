@@ -18,6 +18,8 @@ struct RtSession {
 	char **home;                         /* per variable: its place in H */
 	RtLane *lanes;                       /* p->replicas of them */
 	char **bound;                        /* per stream: the caller's array in this run; NULL: none */
+	char *apart;                         /* per stream: its array shares no byte with another */
+	RtBind *binds; int nbind;            /* what was bound last, found right; -1: nothing */
 	int64_t *cursor;                     /* [replica][stream]: next entry */
 	int attached, synced;                /* synced: H holds what D holds */
 	int read_only;                       /* a part of H must not be written: nothing is fetched */

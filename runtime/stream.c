@@ -1,7 +1,9 @@
 /* stream.c — the arrays of one run, and the cursors that walk them.
  *
  * A stream's array is [transfer][replica][entry].  The caller's own memory is used: a load hands out a
- * pointer into it, a store copies one entry to its place.  Every replica has a cursor per stream, set
+ * pointer into it, and what a store will take is computed in its place where the compiler saw that nothing
+ * tells the difference (compiler/passes/store.c) and the array shares no memory with another of this run; else a
+ * store copies.  Arrays bound again and again are checked once.  Every replica has a cursor per stream, set
  * back to 0 when a run begins and shared by all loads (or stores) of that stream in the order they
  * execute. */
 #include "runtime/session.h"
@@ -77,12 +79,40 @@ static int check_set(const RtSession *s, RtErr *e)
 		*unexpected ? " never loaded or stored by the program: " : "", unexpected);
 }
 
+static int meet(const RtSession *s, const RtBind *a, const RtBind *b)
+{
+	const char *x = a->data, *y = b->data;
+	size_t nx = a->count * dtype_size(s->p->streams[a->stream].dtype), ny = b->count * dtype_size(s->p->streams[b->stream].dtype);
+	return x < y + ny && y < x + nx;
+}
+
+/* Which outputs may be written while the step still runs: those whose array nobody reads or writes as another stream. */
+static void find_apart(RtSession *s, const RtBind *binds, int n)
+{
+	for (int i = 0; i < n; i++) {
+		int apart = !s->p->streams[binds[i].stream].is_input && binds[i].data;
+		for (int k = 0; k < n && apart; k++) apart = k == i || !binds[k].data || !meet(s, &binds[i], &binds[k]);
+		s->apart[binds[i].stream] = (char)apart;
+	}
+}
+
+static int same_binds(const RtSession *s, const RtBind *b, int n)
+{
+	if (n != s->nbind) return 0;
+	for (int i = 0; i < n; i++)
+		if (b[i].stream != s->binds[i].stream || b[i].data != s->binds[i].data || b[i].count != s->binds[i].count) return 0;
+	return 1;
+}
+
 int streams_bind(RtSession *s, const RtBind *binds, int n, RtErr *e)
 {
 	const RtProgram *p = s->p;
+	if (p->nstream) memset(s->cursor, 0, (size_t)p->replicas * (size_t)p->nstream * sizeof *s->cursor);
+	if (same_binds(s, binds, n)) return RT_OK;
+	s->nbind = -1;
 	if (p->nstream) {
 		memset(s->bound, 0, (size_t)p->nstream * sizeof *s->bound);
-		memset(s->cursor, 0, (size_t)p->replicas * (size_t)p->nstream * sizeof *s->cursor);
+		memset(s->apart, 0, (size_t)p->nstream);
 	}
 	for (int i = 0; i < n; i++) {
 		if (binds[i].stream < 0 || binds[i].stream >= p->nstream)
@@ -90,7 +120,11 @@ int streams_bind(RtSession *s, const RtBind *binds, int n, RtErr *e)
 		int st = bind_one(s, &binds[i], e);
 		if (st) return st;
 	}
-	return check_set(s, e);
+	if (check_set(s, e)) return e->status;
+	find_apart(s, binds, n);
+	if (n) memcpy(s->binds, binds, (size_t)n * sizeof *binds);
+	s->nbind = n;
+	return RT_OK;
 }
 
 /* --- what emitted code calls ----------------------------------------------------------------------------- */
@@ -136,6 +170,17 @@ int lane_host_store(struct pxlrt_lane *pub, int stream, const void *x)
 	ln->traffic.exchanges++;
 	char *base = ln->s->bound[stream];
 	size_t bytes = ln->s->p->streams[stream].bytes;
-	if (base && bytes) memmove(base + (size_t)i * bytes, x, bytes);   /* a caller may bind one array both ways */
+	/* a caller may bind one array both ways */
+	if (base && bytes && base + (size_t)i * bytes != x) memmove(base + (size_t)i * bytes, x, bytes);
 	return RT_OK;
+}
+
+/* One store too many is found when it is made. */
+void *lane_host_room(struct pxlrt_lane *pub, int stream, void *own)
+{
+	const RtSession *s = rt_lane(pub)->s;
+	const RtProgram *p = s->p;
+	if (stream < 0 || stream >= p->nstream || !s->apart[stream]) return own;
+	int64_t at = s->cursor[(size_t)pub->replica * (size_t)p->nstream + (size_t)stream];
+	return at < p->transfers ? s->bound[stream] + (size_t)(at * p->replicas + pub->replica) * p->streams[stream].bytes : own;
 }

@@ -276,7 +276,9 @@ PXL_API PXL_MUST pxl_status pxl_write_variables(pxl_session *s, const pxl_value 
 /* The value of a variable itself, not a copy: read it before the next call on s. A mapped variable gives the pages of its file. */
 PXL_API PXL_MUST pxl_status pxl_view(pxl_session *s, int index, const void **out);
 /* Use the caller's array itself for a stream, without copies, in every run until bound anew (NULL: back to the session's
- * own). An input of several transfers may have more of them than a run takes. */
+ * own). An input of several transfers may have more of them than a run takes. An output is computed in its array wherever the
+ * array shares no memory with another that is bound: it changes while a run goes on, and after one that failed it holds
+ * anything. */
 PXL_API PXL_MUST pxl_status pxl_bind(pxl_session *s, int index, void *data, size_t bytes);
 /* The same as pxl_write for an array as the host has it: dimensions of 1 do not count, a stream of several transfers may get
  * more of them than a run takes, and 64-bit numbers are narrowed (an integer that does not fit is EINVAL). */

@@ -232,7 +232,7 @@ static int overlap(const Emit *e, const Tensor *a, const Tensor *b)
 	const Tensor *ra = storage_root((Tensor *)(uintptr_t)a), *rb = storage_root((Tensor *)(uintptr_t)b);
 	const Place *x = &e->plan->place[ra->index], *y = &e->plan->place[rb->index];
 	if (ra == rb) return 1;
-	if (x->space != y->space || (x->space != SPACE_FRAME && x->space != SPACE_VARS)) return 0;
+	if (!(in_frame(x) && in_frame(y)) && !(x->space == SPACE_VARS && y->space == SPACE_VARS)) return 0;
 	return x->offset < y->offset + y->bytes && y->offset < x->offset + x->bytes;
 }
 

@@ -76,6 +76,7 @@ struct Tensor {
 	int poison;                  /* made by a failed op: consumers stay silent */
 	VEC(Use) uses;               /* in the order ops were made */
 	HostArray *data;             /* constants, and initial values of variables */
+	const struct Stream *host;   /* may be computed where that stream's next entry goes (compiler/passes/store.c) */
 	int grouping;                /* variables: index into ir->groupings, 0 = all replicas */
 	RetrievalMode retrieval;
 	struct RemoteBuffer *remote; /* variables: the entry of a remote buffer that it stands for; NULL: on the device */

@@ -354,7 +354,7 @@ static void fit(FramePlan *f)
 
 /* --- putting it together ------------------------------------------------------------------------------------------ */
 
-static int plan_graph(Plan *p, Ir *ir, Graph *g, Arena *mem, int *block_of)
+static int plan_graph(Plan *p, Ir *ir, Graph *g, Arena *mem, int *block_of, Stores *stores)
 {
 	FramePlan f = { .ir = ir, .mem = mem, .plan = p, .g = g, .gp = &p->graph[g->index], .block_of = block_of };
 
@@ -363,13 +363,15 @@ static int plan_graph(Plan *p, Ir *ir, Graph *g, Arena *mem, int *block_of)
 	f.gp->nop = g->ops.n;
 	f.gp->call_frame = NEWN(mem, size_t, f.gp->nop + 1);
 	find_lifetimes(&f);
+	stores_settle(stores, g, f.gp);
 	make_blocks(&f);
 	find_bound(&f);
 	fit(&f);
 	for (int i = 0; i < g->tensors.n; i++) {
 		Tensor *t = g->tensors.at[i];
 		int b = block_of[t->index];
-		if (b >= 0) p->place[t->index] = (Place){ SPACE_FRAME, f.blocks.at[b].offset, tensor_bytes(t), 0 };
+		if (b >= 0)
+			p->place[t->index] = (Place){ t->host ? SPACE_HOST : SPACE_FRAME, f.blocks.at[b].offset, tensor_bytes(t), t->host ? t->host->index : 0 };
 	}
 	for (int i = 0; i < f.blocks.n; i++)
 		if (f.blocks.at[i].call >= 0) f.gp->call_frame[f.blocks.at[i].call] = f.blocks.at[i].offset;
@@ -382,6 +384,7 @@ Plan *memplan(Ir *ir, Arena *mem)
 	Graph **order = callees_first(ir, mem);
 	int *first = NEWN(mem, int, ir->ntensor + 1), *last = NEWN(mem, int, ir->ntensor + 1);
 	int *block_of = NEWN(mem, int, ir->ntensor + 1);
+	Stores *stores = stores_begin(ir, mem);
 
 	p->place = NEWN(mem, Place, ir->ntensor + 1);
 	p->graph = NEWN(mem, GraphPlan, ir->graphs.n + 1);
@@ -391,7 +394,7 @@ Plan *memplan(Ir *ir, Arena *mem)
 	for (int i = 0; i < ir->graphs.n; i++) {
 		p->graph[order[i]->index].first = first;
 		p->graph[order[i]->index].last = last;
-		if (!plan_graph(p, ir, order[i], mem, block_of)) return NULL;
+		if (!plan_graph(p, ir, order[i], mem, block_of, stores)) return NULL;
 	}
 	p->frame_bytes = p->graph[ir->main->index].frame_bytes;
 	return p;

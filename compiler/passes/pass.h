@@ -61,6 +61,11 @@ void   remove_dead(PassCx *cx, Graph *g, const char *effects);
 /* --- lower.c: can op read operand i lying so, or would it get a contiguous copy */
 int    reads_strides(const Op *op, int i, const Layout *l);
 
+/* --- store.c: takes back the marks of pass_store that a graph's schedule does not allow */
+typedef struct Stores Stores;
+Stores *stores_begin(Ir *ir, Arena *mem);
+void    stores_settle(Stores *s, Graph *g, const GraphPlan *gp);
+
 /* --- order.c --------------------------------------------------------------------------------------------------- */
 /* make the order in which seq reads and writes memory explicit, as constraints */
 void   order_accesses(PassCx *cx, Graph *g, Op *const *seq, int n);

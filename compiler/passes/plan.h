@@ -16,10 +16,13 @@ typedef enum Space {
 	SPACE_VARS, SPACE_CONSTS,    /* offset in the program's regions */
 	SPACE_PARAM,                 /* handed in by the caller: graph inputs and outputs of subgraphs; index in `param` */
 	SPACE_REMOTE,                /* offset in the remote region: a variable that stands for an entry of a remote buffer */
-	SPACE_STREAM                 /* points into a stream's entry: known when host_load has run */
+	SPACE_STREAM,                /* points into a stream's entry: known when host_load has run */
+	SPACE_HOST                   /* where the next entry of a stream to the host goes, `param`, or in the frame, as SPACE_FRAME */
 } Space;
 
 typedef struct Place { Space space; size_t offset, bytes; int param; } Place;    /* of a storage root; views add their layout */
+
+static inline int in_frame(const Place *p) { return p->space == SPACE_FRAME || p->space == SPACE_HOST; }
 
 typedef struct GraphPlan {
 	Op **order;                  /* schedule */

@@ -7,7 +7,8 @@
 static const char *space_name(const Place *p)
 {
 	static const char *const names[] = { [SPACE_NONE] = "-", [SPACE_FRAME] = "frame", [SPACE_VARS] = "vars", [SPACE_CONSTS] = "consts",
-		[SPACE_PARAM] = "param", [SPACE_REMOTE] = "remote", [SPACE_STREAM] = "stream" };
+		[SPACE_PARAM] = "param", [SPACE_REMOTE] = "remote", [SPACE_STREAM] = "stream",
+		[SPACE_HOST] = "host" };
 	return names[p->space];
 }
 
@@ -25,7 +26,7 @@ static void put_value(const Plan *p, const GraphPlan *gp, const Tensor *t, Arena
 	buf_puts(out, "  ");
 	put_place(at, out);
 	buf_printf(out, " %10zu  ", at->bytes);
-	if (at->space == SPACE_FRAME) buf_printf(out, "%5d-%-5d", gp->first[t->index], gp->last[t->index]);
+	if (in_frame(at)) buf_printf(out, "%5d-%-5d", gp->first[t->index], gp->last[t->index]);
 	else buf_printf(out, "%11s", "");
 	buf_printf(out, " %s %s\n", t->name, spec_str(mem, t->spec.dtype, t->spec.shape));
 }
@@ -44,7 +45,7 @@ static void put_peak(const Ir *ir, const Plan *p, const Graph *g, Buf *out)
 	buf_printf(out, "  at the peak, step %d (%s.%d):", gp->peak_step, op_type_name(gp->order[gp->peak_step]), gp->order[gp->peak_step]->id);
 	for (int i = 0; i < g->tensors.n; i++) {
 		const Tensor *t = g->tensors.at[i];
-		if (p->place[t->index].space != SPACE_FRAME || !lives_at(gp, t, gp->peak_step)) continue;
+		if (!in_frame(&p->place[t->index]) || !lives_at(gp, t, gp->peak_step)) continue;
 		buf_printf(out, "%s %s", n++ ? "," : "", t->name);
 	}
 	if (op_is(gp->order[gp->peak_step], CALLS)) buf_printf(out, "%s the frame of the call", n ? "," : "");

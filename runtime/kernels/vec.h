@@ -378,7 +378,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.nll = k_nll, .nll_grad = k_nll_grad, .softmax_nll = k_softmax_nll, \
 		.random_normal = k_random_normal, .random_uniform = k_random_uniform, .dropout_mask = k_dropout_mask, \
 		.split_seed = k_split_seed, \
-		.host_load = lane_host_load, .host_store = lane_host_store, .remote_load = lane_remote_load, .remote_store = lane_remote_store, \
+		.host_load = lane_host_load, .host_store = lane_host_store, .host_room = lane_host_room, .remote_load = lane_remote_load, .remote_store = lane_remote_store, \
 		.exchange = lane_exchange, .collective = lane_collective, .code_load = lane_code_load, .print = lane_print, .host_op = lane_host_op, \
 		.divcheck = k_divcheck, .powcheck = k_powcheck, .pow2 = k_pow2, .fault = lane_fault_at, .at = lane_at, \
 		.memcpy = k_memcpy, .memset = k_memset, \
