@@ -3,9 +3,9 @@
  * Each graph is scheduled; the value of a storage root lives from the step that makes it to the last
  * step that reads it, through any view.  A fused result may take the place of an operand that dies at
  * that step, so the two share a block.  Blocks of a graph's frame are placed by best fit: walking the
- * steps, a new block takes the smallest hole that holds it, else the end grows.  For graphs that are not
- * huge, placing blocks by falling size is tried as well, and the smaller frame wins.  A callee's frame is
- * a block of its caller that lives for one step, so frames are planned callees first.
+ * steps, a new block takes the smallest hole that holds it, else the end grows.  Where that wastes room and few
+ * enough blocks live together, placing them by falling size, and by size times lifetime, is tried as well, and the
+ * smallest frame wins.  A callee's frame is a block of its caller that lives for one step, so frames are planned callees first.
  *
  * After: every storage root that code touches has a Place, no two blocks that live at one step
  * overlap, and frame_bytes >= lower_bound, the most bytes that live at any one step. */
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64, BY_SIZE_MAX = 3000 };
+enum { ALIGN = 64, BIN = 64, PAIRS_MAX = 8000000 };
 
 typedef struct Block {
 	size_t bytes, offset;
@@ -294,24 +294,87 @@ static size_t fit_by_step(FramePlan *f)
 	return end;
 }
 
-/* --- largest first ----------------------------------------------------------------------------------------------- */
+/* --- in another order: every block into the smallest gap between those placed before that live while it does -------- */
 
-static int by_size(const void *a, const void *b)
+/* Blocks are in order of their first step: those that begin while b lives stand side by side.  Those that lived
+ * before are found from the nearest step in front whose number is a multiple of BIN. */
+typedef struct Lives {
+	Block *at;
+	int n;
+	int *begins;                 /* per step: the first block that begins there or later */
+	int *from, *alive;           /* per bin: where in `alive` the blocks begin that live on from before its first step */
+} Lives;
+
+static int bin_after(int step) { return step / BIN + 1; }
+
+/* the work that pairs of blocks living together make, or that listing them takes */
+static double count_pairs(const FramePlan *f, int *alive)
+{
+	int *begun = NEWN(f->mem, int, f->gp->nop + 3), *ended = NEWN(f->mem, int, f->gp->nop + 3);
+	double pairs = 0;
+
+	*alive = 0;
+	for (int i = 0; i < f->blocks.n; i++) {
+		begun[f->blocks.at[i].first + 1]++;
+		ended[f->blocks.at[i].last + 1]++;
+		if (*alive < PAIRS_MAX) *alive += f->blocks.at[i].last / BIN - f->blocks.at[i].first / BIN;
+	}
+	for (int s = 0; s <= f->gp->nop + 1; s++) {
+		begun[s + 1] += begun[s];
+		ended[s + 1] += ended[s];
+	}
+	for (int i = 0; i < f->blocks.n; i++) pairs += begun[f->blocks.at[i].last + 1] - ended[f->blocks.at[i].first];
+	return pairs;
+}
+
+static Lives list_lives(FramePlan *f, int alive)
+{
+	int nbin = f->gp->nop / BIN + 2;
+	Lives l = { f->blocks.at, f->blocks.n, NEWN(f->mem, int, f->gp->nop + 3), NEWN(f->mem, int, nbin + 2), NEWN(f->mem, int, alive + 1) };
+
+	for (int i = 0; i < l.n; i++) {
+		l.begins[l.at[i].first + 1]++;
+		for (int b = bin_after(l.at[i].first); b * BIN <= l.at[i].last; b++) l.from[b + 1]++;
+	}
+	for (int s = 0; s <= f->gp->nop + 1; s++) l.begins[s + 1] += l.begins[s];
+	for (int b = 0; b <= nbin; b++) l.from[b + 1] += l.from[b];
+	int *next = NEWN(f->mem, int, nbin + 2);
+	for (int b = 0; b <= nbin; b++) next[b] = l.from[b];
+	for (int i = 0; i < l.n; i++)
+		for (int b = bin_after(l.at[i].first); b * BIN <= l.at[i].last; b++) l.alive[next[b]++] = i;
+	return l;
+}
+
+static void add_neighbour(const Lives *l, int i, const Block *b, const char *placed, Block **out, int *n)
+{
+	if (placed[i] && l->at[i].last >= b->first) out[(*n)++] = &l->at[i];
+}
+
+/* blocks that are placed and live at a step at which b does */
+static int neighbours(const Lives *l, const Block *b, const char *placed, Block **out)
+{
+	int bin = b->first / BIN, n = 0;
+
+	for (int i = l->from[bin]; i < l->from[bin + 1]; i++) add_neighbour(l, l->alive[i], b, placed, out, &n);
+	for (int i = l->begins[bin * BIN]; i < l->begins[b->last + 1]; i++) add_neighbour(l, i, b, placed, out, &n);
+	return n;
+}
+
+static int by_offset(const void *a, const void *b)
 {
 	const Block *x = *(Block *const *)a, *y = *(Block *const *)b;
 
-	if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+	if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
 	return (x->step > y->step) - (x->step < y->step);
 }
 
-/* the smallest gap between placed blocks that live at the same time; placed is sorted by offset */
-static size_t find_gap(Block *const *placed, int n, const Block *b)
+static size_t find_gap(Block **placed, int n, const Block *b)
 {
 	size_t end = 0, best = SIZE_MAX, at = SIZE_MAX;
 
+	if (n > 1) qsort(placed, (size_t)n, sizeof *placed, by_offset);
 	for (int i = 0; i < n; i++) {
 		const Block *p = placed[i];
-		if (p->last < b->first || p->first > b->last) continue;
 		if (p->offset >= end + b->bytes && p->offset - end < best) {
 			best = p->offset - end;
 			at = end;
@@ -321,35 +384,65 @@ static size_t find_gap(Block *const *placed, int n, const Block *b)
 	return at == SIZE_MAX ? end : at;
 }
 
-static size_t fit_by_size(FramePlan *f)
+static int by_size(const void *a, const void *b)
 {
-	Block **todo = NEWN(f->mem, Block *, f->blocks.n + 1), **placed = NEWN(f->mem, Block *, f->blocks.n + 1);
+	const Block *x = *(Block *const *)a, *y = *(Block *const *)b;
+
+	if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+	return (x->step > y->step) - (x->step < y->step);
+}
+
+static double area(const Block *b) { return (double)b->bytes * (b->last - b->first + 1); }
+
+static int by_area(const void *a, const void *b)
+{
+	const Block *x = *(Block *const *)a, *y = *(Block *const *)b;
+
+	if (area(x) != area(y)) return area(x) > area(y) ? -1 : 1;
+	return by_size(a, b);
+}
+
+typedef int (*BlockOrder)(const void *, const void *);
+
+static size_t fit_in_order(FramePlan *f, const Lives *l, BlockOrder order)
+{
+	Block **todo = NEWN(f->mem, Block *, l->n + 1), **near = NEWN(f->mem, Block *, l->n + 1);
+	char *placed = NEWN(f->mem, char, l->n + 1);
 	size_t end = 0;
 
-	for (int i = 0; i < f->blocks.n; i++) todo[i] = &f->blocks.at[i];
-	if (f->blocks.n > 1) qsort(todo, (size_t)f->blocks.n, sizeof *todo, by_size);
-	for (int i = 0; i < f->blocks.n; i++) {
+	for (int i = 0; i < l->n; i++) todo[i] = &l->at[i];
+	qsort(todo, (size_t)l->n, sizeof *todo, order);
+	for (int i = 0; i < l->n; i++) {
 		Block *b = todo[i];
-		int k = i;
 
-		b->offset = find_gap(placed, i, b);
-		while (k > 0 && placed[k - 1]->offset > b->offset) {
-			placed[k] = placed[k - 1];
-			k--;
-		}
-		placed[k] = b;
+		b->offset = find_gap(near, neighbours(l, b, placed, near), b);
+		placed[b - l->at] = 1;
 		if (b->offset + b->bytes > end) end = b->offset + b->bytes;
 	}
 	return end;
 }
 
+/* the first order that is best; very large graphs are left as they are */
 static void fit(FramePlan *f)
 {
-	f->gp->frame_bytes = fit_by_step(f);
-	if (f->gp->frame_bytes == f->gp->lower_bound || f->blocks.n > BY_SIZE_MAX) return;
-	size_t bytes = fit_by_size(f);
-	if (bytes < f->gp->frame_bytes) f->gp->frame_bytes = bytes;
-	else f->gp->frame_bytes = fit_by_step(f);
+	static const BlockOrder orders[] = { by_size, by_area };
+	size_t best = fit_by_step(f);
+	int chosen = -1, last = -1, alive;
+	Lives l;
+
+	f->gp->frame_bytes = best;
+	if (best == f->gp->lower_bound || count_pairs(f, &alive) > PAIRS_MAX || alive >= PAIRS_MAX) return;
+	l = list_lives(f, alive);
+	for (int i = 0; i < 2 && best > f->gp->lower_bound; i++) {
+		size_t bytes = fit_in_order(f, &l, orders[i]);
+		last = i;
+		if (bytes >= best) continue;
+		best = bytes;
+		chosen = i;
+	}
+	f->gp->frame_bytes = best;
+	if (chosen < 0) fit_by_step(f);
+	else if (chosen != last) fit_in_order(f, &l, orders[chosen]);
 }
 
 /* --- putting it together ------------------------------------------------------------------------------------------ */
