@@ -166,6 +166,16 @@ struct pxlrt_roi { int dtype, index_dtype; long n, c, h, w, r, ph, pw, ratio; do
  * `rows` items */
 struct pxlrt_norm { int dtype; long n, groups, per, inner, rows; double eps; };
 
+/* For each of a batch of items: queries [lq, d] against keys [lk, d] and values [lk, dv], rows contiguous in themselves.  Rows are r… apart
+ * and items as bdim and s… say; the mask [lq, lk] may lie in any way.  causal: query i sees the keys up to i + lk - lq.  Results, and what
+ * the gradient is given of them, are contiguous.  g: the gradient that comes in for the result */
+struct pxlrt_attention {
+	int dtype, causal, nb;
+	long lq, lk, d, dv, rq, rk, rv, rg, mask_row, mask_col;
+	double scale;
+	long bdim[PXLRT_MAXRANK], sq[PXLRT_MAXRANK], sk[PXLRT_MAXRANK], sv[PXLRT_MAXRANK], sg[PXLRT_MAXRANK], sm[PXLRT_MAXRANK];
+};
+
 /* classification losses: probs or logits [rows, classes], labels [rows] of an integer type */
 enum { PXLRT_MEAN_LOSS, PXLRT_SUM_LOSS, PXLRT_NO_REDUCTION };
 struct pxlrt_nll { int dtype, label_dtype, reduction, has_ignore, log_prob; long rows, classes; long long ignore; double eps, eps_grad; };
@@ -213,6 +223,11 @@ struct pxlrt {
 	/* h w + b of h = (x - mean) / sqrt(var + eps).  back: the gradient of x, and for each part a row of Σ g h (dw) and of Σ g (db), f32 or f64 */
 	int (*group_norm)(struct pxlrt_lane *ln, const struct pxlrt_norm *d, const void *x, const void *w, const void *b, void *y);
 	int (*group_norm_back)(struct pxlrt_lane *ln, const struct pxlrt_norm *d, const void *x, const void *w, const void *g, void *dx, void *dw, void *db);
+	/* softmax(scale q kᵀ + mask) v, and for each query the log of what softmax divides by, f32 or f64 (-inf: it sees nothing).
+	 * back: x holds q, k, v, mask, y, lse, and what comes in for y and for lse; dx takes what goes to q, k, v and the scores (before the
+	 * scale).  mask, the last of x and the last of dx may be NULL */
+	int (*attention)(struct pxlrt_lane *ln, const struct pxlrt_attention *d, const void *q, const void *k, const void *v, const void *mask, void *y, void *lse);
+	int (*attention_back)(struct pxlrt_lane *ln, const struct pxlrt_attention *d, const void *const *x, void *const *dx);
 	int (*cumsum)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int reverse, const void *x, void *y);
 	/* gather: y[outer, i, inner] = x[outer, idx[i], inner]; d->n is x's axis, count the number of indices.
 	 * Out of range: zeros when zero_oor, else a fault.  scatter_add is its transpose (y must be zeroed). */

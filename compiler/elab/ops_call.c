@@ -368,7 +368,7 @@ Value call_op(Elab *e, const OpDef *def, int inplace, Args *args)
 		Value v = op_results(e, op, op->out.n);
 		return v.kind == V_TENSOR ? v_tensors(e->mem, op->out.at, 1) : v;
 	}
-	return op_results(e, op, op->out.n);
+	return op_results(e, op, op->out.n - def->hidden);
 }
 
 Value op_by_name(Elab *e, const char *name, Span at, int n, ...)

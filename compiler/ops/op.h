@@ -75,6 +75,7 @@ struct OpDef {
 	const char *informed;                /* the name under which it gives a record of the site instead of its results, or NULL */
 	const Param *params;
 	int nout;                            /* results; 0 means 1, -1 none, -2 set by the shape rule */
+	int hidden;                          /* the last so many results are for gradients: the language does not hand them out */
 	unsigned traits;
 	Inplace inplace;
 	unsigned stops;                      /* bit i: operand i never receives a gradient, though others may (the condition of where) */

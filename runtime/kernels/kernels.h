@@ -105,6 +105,8 @@ int k_softmax(struct pxlrt_lane *, const struct pxlrt_axis *, const void *, void
 int k_softmax_grad(struct pxlrt_lane *, const struct pxlrt_axis *, const void *, const void *, void *);
 int k_group_norm(struct pxlrt_lane *, const struct pxlrt_norm *, const void *, const void *, const void *, void *);
 int k_group_norm_back(struct pxlrt_lane *, const struct pxlrt_norm *, const void *, const void *, const void *, void *, void *, void *);
+int k_attention(struct pxlrt_lane *, const struct pxlrt_attention *, const void *, const void *, const void *, const void *, void *, void *);
+int k_attention_back(struct pxlrt_lane *, const struct pxlrt_attention *, const void *const *, void *const *);
 int k_cumsum(struct pxlrt_lane *, const struct pxlrt_axis *, int, const void *, void *);
 int k_gather(struct pxlrt_lane *, const struct pxlrt_axis *, int, long, int, const void *, const void *, void *);
 int k_scatter_add(struct pxlrt_lane *, const struct pxlrt_axis *, int, long, const void *, const void *, void *);

@@ -372,6 +372,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.each = k_each, .matmul = product, .reduce = k_reduce, .copy = k_copy, .argmax = k_argmax, \
 		.topk = k_topk, .median = k_median, .histogram = k_histogram, \
 		.softmax = k_softmax, .softmax_grad = k_softmax_grad, .cumsum = k_cumsum, .group_norm = k_group_norm, .group_norm_back = k_group_norm_back, \
+		.attention = k_attention, .attention_back = k_attention_back, \
 		.gather = k_gather, .scatter_add = k_scatter_add, .scatter = k_scatter, .window_copy = k_window_copy, \
 		.conv = k_conv##provider, .conv_turn = k_conv_turn, .conv_data = k_conv_data##provider, .conv_weight = k_conv_weight, \
 		.pool = k_pool, .average_back = k_average_back, .max_back = k_max_back, .resize = k_resize, .roi = k_roi, \

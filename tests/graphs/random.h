@@ -296,7 +296,7 @@ static inline int gen_op(Gen *g, const OpDef *d)
 	Op *op = n->inplace ? ir_op_inplace(&b, d->id, in, nin, v, 0) : ir_op(&b, d->id, in, nin, v, 0);
 	ok = g->t->ds.errors == errors && op->out.n > 0 && op->out.n <= NODE_OUTS;
 	g->t->ds.errors = errors;
-	for (int i = 0; ok && i < op->out.n; i++) {
+	for (int i = 0; ok && i < op->out.n - n->d->hidden; i++) {
 		ok = result_fits(g, n, op->out.at[i]);
 		n->out[n->nout++] = op->out.at[i];
 	}

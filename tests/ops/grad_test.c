@@ -28,6 +28,8 @@ static const GradCase cases[] = {
 	{ "matmul", "f64[3, 5] f64[5, 4]", "", 3 }, { "matmul", "f64[5] f64[5, 4]", "", 3 }, { "matmul", "f64[3, 5] f64[5]", "", 3 }, { "matmul", "f64[5] f64[5]", "", 3 }, { "matmul", "f64[2, 3, 5] f64[5, 4]", "", 3 },
 	{ "matmul", "f64[2, 1, 3, 2] f64[3, 2, 2]", "", 3 }, { "matmul", "f64[3, 2] f64[2, 2, 3]", "", 3 }, { "matmul", "f64[2, 3, 5] f64[5]", "", 3 },
 	{ "softmax", "f64[3, 4]", "axis = -1" }, { "softmax", "f64[3, 4, 2]", "axis = 1" }, { "softmax_grad", "f64[3, 4] f64[3, 4]", "axis = 1", 3 },
+	{ "attention", "f64[2, 3, 4] f64[2, 5, 4] f64[2, 5, 3]", "", 7 }, { "attention", "f64[8, 5, 3] f64[8, 5, 3] f64[8, 5, 3]", "causal = true, scale = 0.7", 7 },
+	{ "attention", "f64[2, 2, 3, 4] f64[2, 2, 5, 4] f64[2, 2, 5, 3] f64[2, 1, 1, 5]", "", 15 }, { "attention", "f64[3, 3] f64[4, 3] f64[4, 3] f64[4]", "causal = true", 15 }, { "attention", "f64[3, 2] f64[3, 2] f64[3, 1] f64[3, 3]", "", 8 },
 	LOSS("nll_loss"), LOSS("cross_entropy"), { "nll_loss", "f64[4, 6] i32[4]", "log_prob = true" },
 	{ "all_reduce", "f64[3, 2] f64[3, 2] f64[3, 2]", "ipus = [0, 0, 0]", 7 }, { "all_reduce", "f64[4]", "ipus = [0]" },      /* with more replicas: tests/api/collective_test.c */
 	UNARY("replicated_all_reduce"), { "replicated_all_gather", "f64[2, 3]", "axis = 1" }, { "replicated_all_gather", "f64[2, 3]", "output_shape = new_axis" },

@@ -101,6 +101,12 @@ static const Case cases[] = {
 	{ "", "average_pool", "bf16[2, 4, 6]", "kernel_size = 2, stride = 2", "bf16[2, 4, 3]" }, { "", "interpolate", "f32[2, 3]", "scale_factor = [1e30, 1]", "E0319" },
 	{ "", "roi_align", "f32[2, 3, 4, 4] f32[5, 4] i32[5]", "output_size = [2, 3], spatial_scale = 1, sampling_ratio = 2000", "E0310" },
 	{ "", "roi_align", "f16[2, 3, 4, 4] f32[5, 4] i32[5]", "output_size = [2, 3], spatial_scale = 1, sampling_ratio = 2", "E0303" },
+	/* attention */
+	{ "", "attention", "f16[2, 3, 4] f16[2, 5, 4] f16[2, 5, 6]", "", "f16[2, 3, 6] f32[2, 3]" }, { "", "attention", "f64[3, 4] f64[5, 4] f64[5, 4] f64[5]", "causal = true", "f64[3, 4] f64[3]" },
+	{ "", "attention", "i32[3, 4] i32[5, 4] i32[5, 4]", "", "E0304" }, { "", "attention", "f32[4] f32[4] f32[4]", "", "E0313" }, { "", "attention", "f32[3, 4] f32[5, 3] f32[5, 4]", "", "E0311" },
+	{ "", "attention", "f32[3, 4] f32[1, 5, 4] f32[5, 4]", "", "E0311" }, { "", "attention", "f32[3, 4] f16[5, 4] f32[5, 4]", "", "E0303" }, { "", "attention", "f32[3, 4] f32[5, 4] f32[6, 4]", "", "E0311" },
+	{ "", "attention", "f32[2, 3, 4] f32[5, 3, 4] f32[5, 3, 4]", "", "E0311" }, { "", "attention", "f32[3, 4] f32[5, 4] f32[5, 4] f32[3, 4]", "", "E0302" }, { "", "attention", "f32[3, 4] f32[5, 4] f32[5, 4] f32[1, 3, 5]", "", "E0302" },
+	{ "", "attention", "f32[3, 4] f32[5, 4] f32[5, 4] f16[5]", "", "E0303" }, { "", "attention", "f32[3, 1025] f32[5, 1025] f32[5, 4]", "", "E0310" },
 	/* softmax, losses */
 	{ "", "softmax", "f32[2, 3]", "axis = -1", "f32[2, 3]" }, { "", "softmax", "f32[2, 3]", "axis = 2", "E0305" }, { "", "softmax", "i32[2, 3]", "axis = 1", "E0304" },
 	{ "", "nll_loss", "f32[4, 3] i32[4]", "", "f32[]" }, { "", "nll_loss", "f32[4, 3] u32[4]", "reduction = none", "f32[4]" }, { "", "nll_loss", "f32[4, 3] i32[4]", "reduction = avg", "E0310" },

@@ -13,7 +13,7 @@ static const char head[] =
 
 static const struct { const char *family, *title; } sections[] = {
 	{ "unary", "Elementwise, one operand" }, { "activation", "Activations" }, { "binary", "Arithmetic" }, { "compare", "Comparison, logic, selection" },
-	{ "reduce", "Reductions and running sums" }, { "order", "Order statistics" }, { "shape", "Shape and order" }, { "index", "Creation and indexing" }, { "scatter", "Writing to and reading from computed places" }, { "linalg", "Matrix products" },
+	{ "reduce", "Reductions and running sums" }, { "order", "Order statistics" }, { "shape", "Shape and order" }, { "index", "Creation and indexing" }, { "scatter", "Writing to and reading from computed places" }, { "linalg", "Matrix products" }, { "attention", "Attention" },
 	{ "window", "Convolution, pooling, sampling" },
 	{ "norm", "Normalisation" }, { "loss", "Softmax and losses" }, { "random", "Random numbers" }, { "cast", "Conversion" }, { "control", "Graphs" }, { "collective", "Replicas and IPUs together" }, { "host_io", "Streams and remote buffers" },
 	{ "place", "Copies between places" }, { "update", "Updates of variables" },

@@ -10,7 +10,7 @@
 #include "tests/ops/grid/num.h"
 #include "tests/ops/views.h"
 
-enum { GRID_IN = 6, GRID_OUT = 4, GRID_UNITS = 256 };
+enum { GRID_IN = 8, GRID_OUT = 4, GRID_UNITS = 256 };
 
 typedef struct Unit Unit;
 typedef struct Form { const char *operands, *attrs; } Form;

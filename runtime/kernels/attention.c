@@ -1,0 +1,382 @@
+/* attention.c — softmax(scale q kᵀ + mask) v by blocks, forward and backward: the scores are never there as a whole.
+ *
+ * Forward, a piece is a block of queries.  It goes over the blocks of keys with a maximum and a sum for each query, and
+ * scales what it has when the maximum rises.  Of each query the log of the sum is kept, so that backward a block of
+ * probabilities is one product and one exponential again.  There a piece is a whole item if there are enough of those;
+ * else the queries' gradients are made by blocks of queries, and then those of keys and values by blocks of keys: two
+ * more products for each block, but no two pieces write one place.  Blocks and pieces follow from shapes alone.
+ *
+ * Numbers are computed in f32 (f64 for f64), sums of exponentials in double.  A query that sees no key gives 0. */
+#include "runtime/kernels/provider.h"
+#include "runtime/kernels/vmath.h"
+
+#include <string.h>
+
+enum { Q, K, V, MASK, Y, LSE, G, GLSE, INPUTS };
+enum { DQ, DK, DV, DS, RESULTS };
+enum { ROWS = 128, WIDE_HEAD = 256, ENOUGH_ITEMS = 8 };
+
+typedef struct Item Item;
+typedef struct Room { char *at; char *a, *b; } Room;       /* scratch; a, b: packed operands of a product */
+
+typedef struct Attend {
+	const struct pxlrt *rt;
+	const Isa *isa;
+	const GemmIsa *gemm;
+	const struct pxlrt_attention *d;
+	const char *in[INPUTS];
+	char *out[RESULTS];                  /* forward: y and lse */
+	int wide;                            /* f64 */
+	size_t size;                         /* of a number that is computed with */
+	long rows;                           /* of a block */
+	void (*block)(const Item *, Room, long at, long n);
+	long along;
+} Attend;
+
+/* one item: where its operands begin */
+struct Item { const Attend *s; long at; const char *q, *k, *v, *mask, *g; };
+
+/* a block of numbers to compute with, rows `ld` apart */
+typedef struct Tile { void *p; long ld; } Tile;
+
+/* --- numbers --------------------------------------------------------------------------------------------------------- */
+
+static void *nth(const Attend *s, const void *p, long i) { return (char *)(uintptr_t)p + i * (long)s->size; }
+static void *row(const Attend *s, Tile t, long i) { return nth(s, t.p, i * t.ld); }
+static double get(const Attend *s, const void *p, long i) { return s->wide ? ((const double *)p)[i] : (double)((const float *)p)[i]; }
+static void put(const Attend *s, void *p, long i, double x)
+{
+	if (s->wide) ((double *)p)[i] = x;
+	else ((float *)p)[i] = (float)x;
+}
+static int class_here(const Attend *s) { return s->wide ? PXLRT_F64 : PXLRT_F32; }
+
+static double row_max(const Attend *s, const void *x, long n)
+{
+	Block b;
+	s->isa->max[class_here(s)](&b, x, n);
+	return get(s, &b, 0);
+}
+static double row_exp(const Attend *s, void *x, double less, long n)
+{
+	return s->wide ? s->isa->exp_sum_f64(x, x, less, n) : s->isa->exp_sum_f32(x, x, (float)less, n);
+}
+static void row_scale(const Attend *s, void *x, double by, long n)
+{
+	if (s->wide) s->isa->scale_f64(x, x, by, n);
+	else s->isa->scale_f32(x, x, (float)by, n);
+}
+static void row_add(const Attend *s, void *x, const void *y, long n)
+{
+	if (s->wide) s->rt->f64.add(x, x, y, n);
+	else s->rt->f32.add(x, x, y, n);
+}
+/* p (g - dot) into g */
+static void row_back(const Attend *s, const void *p, void *g, double dot, long n)
+{
+	if (s->wide) s->isa->back_f64(g, p, g, dot, n);
+	else s->isa->back_f32(g, p, g, (float)dot, n);
+}
+static double row_dot(const Attend *s, const void *x, const void *y, long n)
+{
+	Block p;
+	Acc a;
+	if (s->wide) s->rt->f64.mul(p.f64, x, y, n);
+	else s->rt->f32.mul(p.f32, x, y, n);
+	s->isa->sum[class_here(s)](&a, &p, n);
+	return a.f;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------------ */
+
+static void *take(Room *r, const Attend *s, long n)
+{
+	char *p = r->at;
+	r->at += ((size_t)n * s->size + 63) / 64 * 64;
+	return p;
+}
+
+static long longest(const Attend *s) { return max_l(max_l(s->d->d, s->d->dv), 1); }
+
+static Room room_of(RtLane *ln, const Attend *s)
+{
+	Room r = { .at = ln->scratch };
+	long cols = s->gemm->cols, rows = s->gemm->rows;
+	r.a = take(&r, s, s->rows * (s->rows + rows));
+	r.b = take(&r, s, max_l(PACK_K * (s->rows + cols), s->rows * (longest(s) + cols)));
+	return r;
+}
+
+static Item item_of(const Attend *s, long i)
+{
+	const struct pxlrt_attention *d = s->d;
+	long q = 0, k = 0, v = 0, m = 0, g = 0;
+	Item it = { .s = s, .at = i };
+	for (int x = d->nb - 1; x >= 0; i /= d->bdim[x--]) {
+		long at = i % d->bdim[x];
+		q += at * d->sq[x], k += at * d->sk[x], v += at * d->sv[x], m += at * d->sm[x], g += at * d->sg[x];
+	}
+	it.q = at_elem(s->in[Q], d->dtype, q);
+	it.k = at_elem(s->in[K], d->dtype, k);
+	it.v = at_elem(s->in[V], d->dtype, v);
+	if (s->in[MASK]) it.mask = at_elem(s->in[MASK], d->dtype, m);
+	if (s->in[G]) it.g = at_elem(s->in[G], d->dtype, g);
+	return it;
+}
+
+static long items_of(const struct pxlrt_attention *d)
+{
+	long n = 1;
+	for (int x = 0; x < d->nb; x++) n *= d->bdim[x];
+	return n;
+}
+
+/* m rows of an operand from i0 on: where they stand, or (16-bit floats) widened into room */
+static Tile operand_rows(const Attend *s, Room *r, const char *p, long stride, long i0, long m, long width)
+{
+	int t = s->d->dtype;
+	const char *from = at_elem(p, t, i0 * stride);
+	if (is_native(t)) return (Tile){ (void *)(uintptr_t)from, max_l(stride, 1) };
+	Tile y = { take(r, s, m * max_l(width, 1)), max_l(width, 1) };
+	for (long i = 0; i < m; i++) s->rt->ld[t](row(s, y, i), at_elem(from, t, i * stride), 1, width);
+	return y;
+}
+
+static Tile zeros(const Attend *s, Room *r, long m, long width)
+{
+	Tile y = { take(r, s, m * width), width };
+	memset(y.p, 0, (size_t)(m * width) * s->size);
+	return y;
+}
+
+static void store_rows(const Attend *s, char *to, long at, Tile x, long m, long width)
+{
+	int t = s->d->dtype;
+	for (long i = 0; i < m; i++) s->rt->st[t](at_elem_mut(to, t, (at + i) * width), 1, row(s, x, i), width);
+}
+
+/* --- products ------------------------------------------------------------------------------------------------------------ */
+
+/* an operand of the model as the right side: element (k, j) at k·down + j·across */
+typedef struct Right { const char *p; long down, across; } Right;
+
+/* c[m, n] = alpha a b + beta c; a is [m, k], or [k, m] when turned (k <= PACK_K then) */
+static void product(const Attend *s, const Room *r, Tile a, int turned, Right b, Tile c, long m, long n, long k, double alpha, double beta)
+{
+	const GemmIsa *g = s->gemm;
+	int t = s->d->dtype;
+	void (*pack)(void *, const void *, int, long, long, long, long) = t == DT_F16 ? g->pack_f16 : t == DT_BF16 ? g->pack_bf16 : g->pack;
+	long at = 0;
+	if (turned) g->pack(r->a, a.p, g->rows, 1, a.ld, m, k);
+	do {
+		long kn = min_l(PACK_K, k - at);
+		pack(r->b, at_elem(b.p, t, at * b.down), g->cols, b.across, b.down, n, kn);
+		g->block(kn, turned ? r->a : nth(s, a.p, at), turned ? 0 : a.ld, r->b, c.p, c.ld, m, n, alpha, at ? 1 : beta);
+		at += kn;
+	} while (at < k);
+}
+
+/* keys that query i sees: the first so many */
+static long seen(const struct pxlrt_attention *d, long i)
+{
+	return d->causal ? min_l(d->lk, max_l(0, i + 1 + d->lk - d->lq)) : d->lk;
+}
+
+/* scores of the queries q, m from i0, against n keys from k0 */
+static void scores(const Item *it, const Room *r, Tile q, long i0, long m, long k0, long n, Tile y)
+{
+	const Attend *s = it->s;
+	const struct pxlrt_attention *d = s->d;
+	Right k = { at_elem(it->k, d->dtype, k0 * d->rk), 1, d->rk };
+	product(s, r, q, 0, k, y, m, n, d->d, d->scale, 0);
+	for (long i = 0; i < m; i++) {
+		Block b;
+		if (it->mask) {
+			s->rt->ld[d->dtype](&b, at_elem(it->mask, d->dtype, (i0 + i) * d->mask_row + k0 * d->mask_col), d->mask_col, n);
+			row_add(s, row(s, y, i), &b, n);
+		}
+		for (long j = max_l(0, seen(d, i0 + i) - k0); j < n; j++) put(s, row(s, y, i), j, -INFINITY);
+	}
+}
+
+/* --- forward --------------------------------------------------------------------------------------------------------------- */
+
+/* what a query has seen so far: the largest score, and the sum of exponentials below it */
+typedef struct Seen { double top[ROWS], sum[ROWS]; } Seen;
+
+static double finite_top(double x) { return x == -INFINITY ? 0 : x; }
+
+/* scores to exponentials; what was summed up below a lower maximum is scaled */
+static void exponentials(const Attend *s, Seen *w, Tile x, Tile y, long m, long n)
+{
+	for (long i = 0; i < m; i++) {
+		double top = row_max(s, row(s, x, i), n), old = w->top[i];
+		w->top[i] = top > old || top != top ? top : old;
+		double base = finite_top(w->top[i]), part = row_exp(s, row(s, x, i), base, n);
+		if (w->sum[i] != 0 && old != w->top[i]) {
+			double less = exp_f64(old - base);
+			w->sum[i] *= less;
+			row_scale(s, row(s, y, i), less, s->d->dv);
+		}
+		w->sum[i] += part;
+	}
+}
+
+static void forward(const Item *it, Room r, long i0, long m)
+{
+	const Attend *s = it->s;
+	const struct pxlrt_attention *d = s->d;
+	Seen w;
+	Tile q = operand_rows(s, &r, it->q, d->rq, i0, m, d->d), x = { take(&r, s, m * s->rows), s->rows }, y = zeros(s, &r, m, max_l(d->dv, 1));
+	for (long i = 0; i < m; i++) w.top[i] = -INFINITY, w.sum[i] = 0;
+	for (long k0 = 0, end = seen(d, i0 + m - 1); k0 < end; k0 += s->rows) {
+		long n = min_l(s->rows, end - k0);
+		Right v = { at_elem(it->v, d->dtype, k0 * d->rv), d->rv, 1 };
+		scores(it, &r, q, i0, m, k0, n, x);
+		exponentials(s, &w, x, y, m, n);
+		product(s, &r, x, 0, v, y, m, d->dv, n, 1, 1);
+	}
+	for (long i = 0; i < m; i++) {
+		row_scale(s, row(s, y, i), w.sum[i] == 0 ? 0 : 1 / w.sum[i], d->dv);
+		put(s, s->out[1], it->at * d->lq + i0 + i, w.sum[i] == 0 ? -INFINITY : w.top[i] + log_f64(w.sum[i]));
+	}
+	store_rows(s, s->out[0], it->at * d->lq + i0, y, m, d->dv);
+}
+
+static long blocks_of(const Attend *s, long n) { return (n + s->rows - 1) / s->rows; }
+
+/* a piece is a block of the rows that `along` counts, of one item */
+static int blocks_body(RtLane *ln, void *ctx, long lo, long hi)
+{
+	const Attend *s = ctx;
+	long per = blocks_of(s, s->along);
+	for (long i = lo; i < hi; i++) {
+		Item it = item_of(s, i / per);
+		long at = i % per * s->rows;
+		s->block(&it, room_of(ln, s), at, min_l(s->rows, s->along - at));
+	}
+	return 0;
+}
+
+/* --- backward ---------------------------------------------------------------------------------------------------------------- */
+
+/* Probabilities into x and the scores' gradient into ds, of m queries from i0 and n keys from k0. */
+static void tile_back(const Item *it, const Room *r, Tile q, Tile g, long i0, long m, long k0, long n, Tile x, Tile ds)
+{
+	const Attend *s = it->s;
+	const struct pxlrt_attention *d = s->d;
+	int t = d->dtype;
+	Right v = { at_elem(it->v, t, k0 * d->rv), 1, d->rv };
+	scores(it, r, q, i0, m, k0, n, x);
+	product(s, r, g, 0, v, ds, m, n, d->dv, 1, 0);
+	for (long i = 0; i < m; i++) {
+		long at = it->at * d->lq + i0 + i;
+		Block y;
+		s->rt->ld[t](&y, at_elem(s->in[Y], t, at * d->dv), 1, d->dv);
+		double dot = row_dot(s, &y, row(s, g, i), d->dv) - (s->in[GLSE] ? get(s, s->in[GLSE], at) : 0);
+		row_exp(s, row(s, x, i), finite_top(get(s, s->in[LSE], at)), n);
+		row_back(s, row(s, x, i), row(s, ds, i), dot, n);
+	}
+}
+
+/* what the tile gives: to its queries (dq), or to its keys and values (dk, dv), or both */
+static void tile_add(const Item *it, Room r, long i0, long m, long k0, long n, Tile dq, Tile dk, Tile dv)
+{
+	const Attend *s = it->s;
+	const struct pxlrt_attention *d = s->d;
+	int t = d->dtype;
+	Tile q = operand_rows(s, &r, it->q, d->rq, i0, m, d->d), g = operand_rows(s, &r, it->g, d->rg, i0, m, d->dv);
+	Tile x = { take(&r, s, m * s->rows), s->rows }, ds = { take(&r, s, m * s->rows), s->rows };
+	tile_back(it, &r, q, g, i0, m, k0, n, x, ds);
+	if (dq.p) product(s, &r, ds, 0, (Right){ at_elem(it->k, t, k0 * d->rk), d->rk, 1 }, dq, m, d->d, n, d->scale, 1);
+	if (dv.p) product(s, &r, x, 1, (Right){ at_elem(it->g, t, i0 * d->rg), d->rg, 1 }, dv, n, d->dv, m, 1, 1);
+	if (dk.p) product(s, &r, ds, 1, (Right){ at_elem(it->q, t, i0 * d->rq), d->rq, 1 }, dk, n, d->d, m, d->scale, 1);
+	for (long i = 0; dq.p && s->out[DS] && i < m; i++)
+		s->rt->st[t](at_elem_mut(s->out[DS], t, (it->at * d->lq + i0 + i) * d->lk + k0), 1, row(s, ds, i), n);
+}
+
+/* n keys from k0, against all queries that see them; all: the item's dq grows where it stands */
+static void back_all(const Item *it, Room r, long k0, long n, int all)
+{
+	const Attend *s = it->s;
+	const struct pxlrt_attention *d = s->d;
+	long wk = max_l(d->d, 1), wv = max_l(d->dv, 1);
+	Tile dk = zeros(s, &r, n, wk), dv = zeros(s, &r, n, wv);
+	for (long i0 = 0; i0 < d->lq; i0 += s->rows) {
+		long m = min_l(s->rows, d->lq - i0);
+		Tile dq = { all ? nth(s, s->out[DQ], (it->at * d->lq + i0) * d->d) : NULL, wk };
+		if (seen(d, i0 + m - 1) > k0) tile_add(it, r, i0, m, k0, n, dq, dk, dv);
+	}
+	store_rows(s, s->out[DK], it->at * d->lk + k0, dk, n, d->d);
+	store_rows(s, s->out[DV], it->at * d->lk + k0, dv, n, d->dv);
+}
+
+static void back_keys(const Item *it, Room r, long k0, long n) { back_all(it, r, k0, n, 0); }
+
+static void back_queries(const Item *it, Room r, long i0, long m)
+{
+	const Attend *s = it->s;
+	const struct pxlrt_attention *d = s->d;
+	Tile dq = zeros(s, &r, m, max_l(d->d, 1)), none = { 0 };
+	for (long k0 = 0, end = seen(d, i0 + m - 1); k0 < end; k0 += s->rows) tile_add(it, r, i0, m, k0, min_l(s->rows, end - k0), dq, none, none);
+	store_rows(s, s->out[DQ], it->at * d->lq + i0, dq, m, d->d);
+}
+
+static int items_body(RtLane *ln, void *ctx, long lo, long hi)
+{
+	const Attend *s = ctx;
+	long per = s->d->lq * s->d->d;
+	for (long i = lo; i < hi; i++) {
+		Item it = item_of(s, i);
+		memset(nth(s, s->out[DQ], i * per), 0, (size_t)per * s->size);
+		for (long k0 = 0; k0 < s->d->lk; k0 += s->rows) back_all(&it, room_of(ln, s), k0, min_l(s->rows, s->d->lk - k0), 1);
+	}
+	return 0;
+}
+
+/* --- entries ------------------------------------------------------------------------------------------------------------------ */
+
+static Attend attend(RtLane *ln, const struct pxlrt_attention *d)
+{
+	int wide = d->dtype == DT_F64;
+	return (Attend){
+		.rt = table_of(ln), .isa = isa_of(ln), .gemm = wide ? isa_of(ln)->gemm_f64 : isa_of(ln)->gemm_f32, .d = d, .wide = wide,
+		.size = wide ? 8 : 4, .rows = max_l(d->d, d->dv) > WIDE_HEAD ? ROWS / 2 : ROWS,
+	};
+}
+
+/* n pieces, each `rows` against all `others` */
+static int run(RtLane *ln, SpanBody body, Attend *s, long n, long rows, long others, double products)
+{
+	double ns = (double)rows * (double)others * ((double)(s->d->d + s->d->dv) * 0.01 * products + 1);
+	return n > 0 ? span_run(ln, body, s, n, piece_of(n, ns)) : 0;
+}
+
+static int run_blocks(RtLane *ln, Attend *s, void (*block)(const Item *, Room, long, long), long along, long others, double products)
+{
+	s->block = block;
+	s->along = along;
+	return run(ln, blocks_body, s, items_of(s->d) * blocks_of(s, along), min_l(s->rows, along), others, products);
+}
+
+int k_attention(struct pxlrt_lane *lane, const struct pxlrt_attention *d, const void *q, const void *k, const void *v, const void *mask, void *y, void *lse)
+{
+	RtLane *ln = rt_lane(lane);
+	Attend s = attend(ln, d);
+	s.in[Q] = q, s.in[K] = k, s.in[V] = v, s.in[MASK] = mask;
+	s.out[0] = y, s.out[1] = lse;
+	return run_blocks(ln, &s, forward, d->lq, d->lk, 1);
+}
+
+int k_attention_back(struct pxlrt_lane *lane, const struct pxlrt_attention *d, const void *const *x, void *const *dx)
+{
+	RtLane *ln = rt_lane(lane);
+	Attend s = attend(ln, d);
+	long n = items_of(d);
+	for (int i = 0; i < INPUTS; i++) s.in[i] = x[i];
+	for (int i = 0; i < RESULTS; i++) s.out[i] = dx[i];
+	if (s.out[DS]) memset(s.out[DS], 0, (size_t)(n * d->lq * d->lk) * dtype_size((DType)d->dtype));
+	if (n >= ENOUGH_ITEMS && is_native(d->dtype)) return run(ln, items_body, &s, n, d->lq, d->lk, 2.5);
+	int bad = run_blocks(ln, &s, back_queries, d->lq, d->lk, 1.5);
+	return bad ? bad : run_blocks(ln, &s, back_keys, d->lk, d->lq, 2);
+}
