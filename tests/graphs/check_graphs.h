@@ -152,7 +152,18 @@ static inline int runs_alone(Gen *g, Tally *all)
 	return ok == 1;
 }
 
-/* the first of `last` configurations on the batch as one program, then slopes; graphs that fail are looked at alone */
+/* each graph as a program of its own; in one with others it draws other constants, and one may be out of range for an index */
+static inline void check_alone(Gen **g, int n, int last, Tally *all)
+{
+	for (int i = 0; i < n; i++) {
+		char how[1000] = "";
+		if (graph_holds(g[i], last, how, sizeof how)) continue;
+		report(g[i], last, how, sizeof how);
+		all->wrong++;
+	}
+}
+
+/* all of `last` configurations on the batch as one program, then slopes; one by one where that fails or cannot run */
 static inline void check_batch(uint64_t seed, int n, int least, int most, int last, Tally *all)
 {
 	Bench t;
@@ -170,18 +181,10 @@ static inline void check_batch(uint64_t seed, int n, int least, int most, int la
 	}
 	all->graphs += n;
 	int ok = kept ? text_agrees(graphs_text(&t.mem, g, kept), last, why, sizeof why) : 1;
-	if (ok < 0) all->unrun += kept;                          /* constants are drawn anew in each program, and now one is out of range */
-	if (ok == 0) {
-		for (int i = 0; i < kept; i++) {
-			char how[1000] = "";
-			if (graph_holds(g[i], last, how, sizeof how)) continue;
-			report(g[i], last, how, sizeof how);
-			all->wrong++;
-		}
-		if (wrong == all->wrong) {
-			printf("seeds %llu to %llu fail together, not one by one: %s\n", (unsigned long long)seed, (unsigned long long)seed + (unsigned)n - 1, why);
-			all->wrong++;
-		}
+	if (ok != 1) check_alone(g, kept, last, all);
+	if (ok == 0 && wrong == all->wrong) {
+		printf("seeds %llu to %llu fail together, not one by one: %s\n", (unsigned long long)seed, (unsigned long long)seed + (unsigned)n - 1, why);
+		all->wrong++;
 	}
 	for (int i = 0; i < kept; i++) {
 		char how[1000] = "";
