@@ -31,6 +31,28 @@ typedef struct GroupIsa_##S { \
 GROUP_ISA(f32, float)
 GROUP_ISA(f64, double)
 
+/* pooling of the last two axes; see pool.h */
+typedef struct PoolAxis { long x, y, k, stride, pad; } PoolAxis;
+typedef struct PoolPlane { PoolAxis axis[2]; } PoolPlane;
+/* taps of window `at` that are not padding */
+static inline long pool_taps(const PoolAxis *a, long at)
+{
+	long from = at * a->stride - a->pad, to = from + a->k;
+	return (to < a->x ? to : a->x) - (from > 0 ? from : 0);
+}
+#define POOL_ISA(S, T) \
+typedef struct PoolIsa_##S { \
+	/* rows [i0, i1) of plane y; more: y holds what other planes gave.  acc: a row of x, or NULL if that is too long */ \
+	void (*max)(T *y, const T *x, const PoolPlane *p, long i0, long i1, T *acc, int more); \
+	void (*sum)(T *y, const T *x, const PoolPlane *p, long i0, long i1, T *acc, int more); \
+	void (*divide)(T *y, const PoolPlane *p, long i0, long i1, long count);                        /* windows have `count` planes */ \
+	/* rows [r0, r1) of dx += the gradients of windows */ \
+	void (*max_back)(T *dx, const T *x, const T *y, const T *g, const PoolPlane *p, long r0, long r1); \
+	void (*mean_back)(T *dx, const T *g, const PoolPlane *p, long r0, long r1, long count); \
+} PoolIsa_##S;
+POOL_ISA(f32, float)
+POOL_ISA(f64, double)
+
 struct GemmIsa;
 typedef struct Isa {
 	const char *name;
@@ -50,6 +72,8 @@ typedef struct Isa {
 	void (*back_f64)(double *dx, const double *y, const double *g, double dot, long n);
 	GroupIsa_f32 group_f32;
 	GroupIsa_f64 group_f64;
+	PoolIsa_f32 pool_f32;
+	PoolIsa_f64 pool_f64;
 	/* random words and normals of n <= DRAW counters from c; see random.c */
 	void (*philox)(uint32_t *out, const uint32_t *key, uint64_t c, uint32_t tag, long n);
 	void (*normal_f32)(float *y, const uint32_t *words, float mean, float std, long n);

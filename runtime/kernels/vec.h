@@ -342,6 +342,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 /* --- the tables ---------------------------------------------------------------------------------------------------- */
 
 #include "runtime/kernels/gemm.h"
+#include "runtime/kernels/pool.h"
 
 #define F32_SLOT(n, ...) .n = f32_##n,
 #define F64_SLOT(n, ...) .n = f64_##n,
@@ -390,6 +391,8 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.scale_f32 = scale_f32, .scale_f64 = scale_f64, .back_f32 = back_f32, .back_f64 = back_f64, \
 		.group_f32 = { spread_f32, normed_f32, norm_dots_f32, norm_sums_f32, norm_back_f32 }, \
 		.group_f64 = { spread_f64, normed_f64, norm_dots_f64, norm_sums_f64, norm_back_f64 }, \
+		.pool_f32 = { pool_max_f32, pool_sum_f32, pool_divide_f32, pool_max_back_f32, pool_mean_back_f32 }, \
+		.pool_f64 = { pool_max_f64, pool_sum_f64, pool_divide_f64, pool_max_back_f64, pool_mean_back_f64 }, \
 		.normal_f32 = normals_f32, .normal_f64 = normals_f64, \
 		.gemm_f32 = &gemm_isa_f32, .gemm_f64 = &gemm_isa_f64, \
 	} }
