@@ -1,7 +1,7 @@
 # The hosts of examples/guide, built with nothing but pxl.h, say what the guide promises.
 . tests/cli/lib.sh
 case $B in */san) exit 0;; esac
-for e in simple_addition tensor_get_write tensor_get_write_adv nested_session_contexts repeat_graph_2 remote_variable; do
+for e in simple_addition tensor_get_write tensor_get_write_adv nested_session_contexts repeat_graph_2 remote_variable code_loading; do
 	check "$e builds" gcc -std=c99 -pedantic -Wall -Wextra -Werror -Wno-unused-function -Icompiler/api "examples/guide/$e.c" "$B/libpxl.a" -lz -lm -ldl -lpthread -o "$T/$e"
 done
 cd examples/guide || exit 1
@@ -25,4 +25,29 @@ has '8 turns, 0 wrong'
 expect 0 "$T/remote_variable"
 has 'stream 3, handle 3'
 has 'handle 42'
-done_here R274 R275 R278 R284 R285 R286 R287 R288 R290 R294 R298 R305 R336
+expect 0 "$T/code_loading"
+cat > "$T/want" <<'E'
+y = 1, code was loaded 3 times in 3 runs
+code, by steps of the main graph (4)
+  fn_subgraph(0): live 0-2; loaded in 0
+y = 3, code was loaded 6 times in 3 runs
+code, by steps of the main graph (6)
+  fn_subgraph(0): live 3-4; loaded in 3
+  load_subgraph(1): live 0-3; loaded in 0
+E
+cmp -s "$T/want" "$T/out" || { echo 'FAILED: code'; cat "$T/out"; bad=1; }
+# data and timer: two full batches of five numbers, and no more samples than asked for
+expect 0 "$PXLC" train mnist_utils.pxl --task five
+has 'batches: 2'
+has 'samples: 4'
+has 'sum: 10'
+has 'time: '
+expect 0 "$PXLC" train mnist_utils.pxl --task five --limit 1 --set batch=3
+has 'samples: 3'
+has 'sum: 6'
+expect 1 "$PXLC" train mnist_utils.pxl --task five --set batch=6
+has 'a step takes 6 samples, but the data has only 5' err
+HOME=$T PXL_DATA_DIR= expect 0 "$PXLC" train mnist_utils.pxl
+has 'batches: 10'
+has 'samples: 80'
+done_here R274 R275 R278 R284 R285 R286 R287 R288 R290 R294 R298 R305 R336 R362 R365 R366 R370 A323
