@@ -60,7 +60,6 @@ int npy_bits(DType want, DType got);                         /* an array of `got
  * is a .npy file of it. */
 typedef struct FileMap {
 	char path[4096], temp[4096 + TEMP_MORE];             /* temp: its name until it is published; "" after */
-	int fd;                                              /* of temp: its lock says that somebody is at work on it */
 	void *data;                                          /* of the array */
 	void *base; size_t size;                             /* of the whole file; 0 when it is empty */
 	int read_only, fresh;                                /* fresh: made now, zeros */

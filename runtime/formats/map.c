@@ -78,12 +78,14 @@ static int map_there(FileMap *m, int fd, const RtArray *want, const RtAlloc *al,
 	return rt_fail(e, RT_EIO, "`%s` cannot be mapped: its data do not begin at a multiple of an element's size", m->path);
 }
 
+/* Not kept open, so not locked for long: variables may be more than a process can have files. */
 static int map_new(FileMap *m, const RtArray *want, RtErr *e)
 {
-	m->fd = temp_open(m->path, m->temp, sizeof m->temp, O_RDWR, 0666);
-	if (m->fd < 0) return m->temp[0] = 0, failed("make", m->path, errno, e);
-	int err = want->bytes ? posix_fallocate(m->fd, 0, (off_t)want->bytes) : 0;
-	int st = err ? failed("make room for", m->path, err, e) : want->bytes ? map_fd(m, m->fd, want->bytes, e) : RT_OK;
+	int fd = temp_open(m->path, m->temp, sizeof m->temp, O_RDWR, 0666);
+	if (fd < 0) return m->temp[0] = 0, failed("make", m->path, errno, e);
+	int err = want->bytes ? posix_fallocate(fd, 0, (off_t)want->bytes) : 0;
+	int st = err ? failed("make room for", m->path, err, e) : want->bytes ? map_fd(m, fd, want->bytes, e) : RT_OK;
+	close(fd);
 	m->data = m->base;
 	m->fresh = 1;
 	if (st) map_close(m);
@@ -92,7 +94,7 @@ static int map_new(FileMap *m, const RtArray *want, RtErr *e)
 
 int map_open(FileMap *m, const char *path, const RtArray *want, int read_existing, const RtAlloc *al, RtErr *e)
 {
-	*m = (FileMap){ .fd = -1, .read_only = read_existing };
+	*m = (FileMap){ .read_only = read_existing };
 	if (snprintf(m->path, sizeof m->path, "%s", path) >= (int)sizeof m->path) return failed("map", path, ENAMETOOLONG, e);
 	int fd = open(path, (read_existing ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 && errno != ENOENT) return failed("open", path, errno, e);
@@ -105,19 +107,12 @@ int map_open(FileMap *m, const char *path, const RtArray *want, int read_existin
 	return st;
 }
 
-static void end_temp(FileMap *m)
-{
-	if (m->fd >= 0) close(m->fd);
-	m->fd = -1;
-	m->temp[0] = 0;
-}
-
 int map_publish(FileMap *m, RtErr *e)
 {
 	if (!m->temp[0]) return RT_OK;
 	if (m->size && msync(m->base, m->size, MS_SYNC)) return failed("write", m->path, errno, e);
 	if (rename(m->temp, m->path)) return failed("make", m->path, errno, e);
-	end_temp(m);
+	m->temp[0] = 0;
 	return RT_OK;
 }
 
@@ -125,6 +120,6 @@ void map_close(FileMap *m)
 {
 	if (m->base) munmap(m->base, m->size);
 	if (m->temp[0]) unlink(m->temp);
-	end_temp(m);
+	m->temp[0] = 0;
 	m->base = m->data = NULL;
 }
