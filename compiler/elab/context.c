@@ -12,7 +12,7 @@ static Value do_sequence(Elab *e, Call *c)
 	Context x = { .kind = CTX_SEQUENCE, .seq = SEQ_TRUE };
 	if (v.kind == V_BOOL) x.seq = v.u.b ? SEQ_TRUE : SEQ_FALSE;
 	else if (v.kind == V_STR && !strcmp(v.u.str->s, "pass")) x.seq = SEQ_PASS;
-	else if (v.kind != V_UNSET) return fail(e, E0206, c->at, "`in_sequence` takes true, false or \"pass\", not %s", v_text(e, v));
+	else if (v.kind != V_UNSET) return fail(e, v.kind == V_NONE ? E0206 : E0114, c->at, "`in_sequence` takes true, false or \"pass\", not %s", v_text(e, v));
 	return context(e, x);
 }
 

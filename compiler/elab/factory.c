@@ -162,24 +162,42 @@ const Builtin factory_methods[] = {
 };
 
 /* --- streams ------------------------------------------------------------------------------------------------------------------ */
-/* h2d_stream(name, spec); PopXL's order (shape, dtype, name) is accepted too */
+/* h2d_stream(name, spec), and PopXL's (shape, dtype, name): what a value is says which of them it means. Slots: a name, a spec, a shape, a dtype */
+enum { ST_NAME, ST_SPEC, ST_SHAPE, ST_DTYPE, ST_N };
+
+static int stream_slot(Value v)
+{
+	return v.kind == V_STR ? ST_NAME : v.kind == V_DTYPE ? ST_DTYPE : is_seq(v) || v.kind == V_INT ? ST_SHAPE : ST_SPEC;
+}
+
+static int stream_arguments(Elab *e, Call *c, Value v[ST_N])
+{
+	static const char *const slots[ST_N] = { "name", "spec", "shape", "dtype" };
+	memcpy(v, &c->arg[1], ST_N * sizeof *v);
+	for (int i = 0; i < c->args->pos.n; i++) {
+		int k = stream_slot(c->args->pos.at[i].v);
+		if (is_given(v[k])) return fail(e, E0204, c->at, "the stream gets its %s twice", slots[k]), 0;
+		v[k] = c->args->pos.at[i].v;
+	}
+	if (is_given(v[ST_SPEC]) && (is_given(v[ST_SHAPE]) || is_given(v[ST_DTYPE])))
+		return fail(e, E0201, c->at, "a stream takes a spec, or a shape and a dtype"), 0;
+	if (is_given(v[ST_SPEC]) || !is_given(v[ST_SHAPE])) return 1;
+	DType t;
+	if (!want_dtype(e, v[ST_DTYPE], c->at, "`dtype` of a stream", &t)) return 0;
+	v[ST_SPEC] = eval_index(e, v_dtype(t), &v[ST_SHAPE], 1, c->at);
+	return 1;
+}
+
 static Value stream(Elab *e, Call *c, int is_input)
 {
-	Value name = v_unset(), spec = v_unset(), dtype = v_unset(), shape = v_unset();
-	const char *text = NULL;
+	Value v[ST_N];
+	const char *name = NULL;
 	Spec s;
-	if (!building(e, c->at, "a stream is made")) return v_error();
-	for (int i = 0; i < 3; i++) {
-		if (c->arg[i].kind == V_STR) name = c->arg[i];
-		else if (c->arg[i].kind == V_DTYPE) dtype = c->arg[i];
-		else if (is_seq(c->arg[i]) || c->arg[i].kind == V_INT) shape = c->arg[i];
-		else if (c->arg[i].kind != V_UNSET) spec = c->arg[i];
-	}
-	if (is_given(shape) && is_given(dtype)) spec = eval_index(e, dtype, &shape, 1, c->at);
-	if (is_given(name) && !want_str(e, name, c->at, "`name`", &text)) return v_error();
-	if (!want_spec(e, spec, c->at, "the spec of a stream", &s)) return v_error();
-	if (text && !*text) return fail(e, E0114, c->at, "a stream's name must not be empty");
-	Stream *st = ir_stream(&e->b, is_input, s, text);
+	if (!building(e, c->at, "a stream is made") || !stream_arguments(e, c, v)) return v_error();
+	if (is_given(v[ST_NAME]) && !want_str(e, v[ST_NAME], c->at, "`name`", &name)) return v_error();
+	if (!want_spec(e, v[ST_SPEC], c->at, "the spec of a stream", &s)) return v_error();
+	if (name && !*name) return fail(e, E0114, c->at, "a stream's name must not be empty");
+	Stream *st = ir_stream(&e->b, is_input, s, name);
 	return st ? v_of(V_STREAM, st) : v_error();
 }
 
@@ -187,7 +205,7 @@ static Value do_h2d(Elab *e, Call *c) { return stream(e, c, 1); }
 static Value do_d2h(Elab *e, Call *c) { return stream(e, c, 0); }
 
 const Builtin stream_builtins[] = {
-	{ "h2d_stream", "name? spec? stream_name?", do_h2d }, { "d2h_stream", "name? spec? stream_name?", do_d2h }, { NULL, NULL, NULL }
+	{ "h2d_stream", "*given name? spec? shape? dtype?", do_h2d }, { "d2h_stream", "*given name? spec? shape? dtype?", do_d2h }, { NULL, NULL, NULL }
 };
 
 #define S(c) ((c)->self.u.stream)
@@ -197,5 +215,5 @@ static Value st_shape(Elab *e, Call *c) { return v_shape(e->mem, S(c)->spec.shap
 static Value st_dtype(Elab *e, Call *c) { (void)e; return v_dtype(S(c)->spec.dtype); }
 
 const Builtin stream_methods[] = {
-	{ "name", NULL, st_name }, { "spec", NULL, st_spec }, { "shape", NULL, st_shape }, { "dtype", NULL, st_dtype }, { NULL, NULL, NULL }
+	{ "name", NULL, st_name }, { "tensor_id", NULL, st_name }, { "spec", NULL, st_spec }, { "shape", NULL, st_shape }, { "dtype", NULL, st_dtype }, { NULL, NULL, NULL }
 };

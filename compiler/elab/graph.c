@@ -199,7 +199,8 @@ static Value do_main(Elab *e, Call *c)    { return building(e, c->at, "the main 
 const Builtin graph_builtins[] = {
 	{ "graph", "*args **named", do_graph }, { "create_graph", "*args **named", do_graph },
 	{ "create_empty_graph", "name?", do_empty }, { "graph_input", "spec name? by_ref? meta_shape?", do_input },
-	{ "graph_output", "t", do_output }, { "current_graph", "", do_current }, { "main_graph", "", do_main }, { NULL, NULL, NULL }
+	{ "graph_output", "t", do_output }, { "current_graph", "", do_current }, { "main_graph", "", do_main },
+	{ "get_current_graph", "", do_current }, { "gcg", "", do_current }, { "get_main_graph", "", do_main }, { "gmg", "", do_main }, { NULL, NULL, NULL }
 };
 
 /* --- questions ---------------------------------------------------------------------------------------------------------------- */

@@ -205,5 +205,5 @@ const Builtin ir_methods[] = {
 };
 
 const Builtin ir_builtins[] = {
-	{ "current_ir", "", do_current }, { "CommGroup", "type size?", do_comm_group }, { "dot_checkpoint", "name save_dir?", current_checkpoint }, { NULL, NULL, NULL }
+	{ "current_ir", "", do_current }, { "gir", "", do_current }, { "CommGroup", "type size?", do_comm_group }, { "dot_checkpoint", "name save_dir?", current_checkpoint }, { NULL, NULL, NULL }
 };
