@@ -195,7 +195,7 @@ static pxl_status begin(Tm *t)
 	if (t->o.resume) return resume(t);
 	pxl_status st = weights_path(t, &path);
 	if (st != PXL_OK || !path) return st;
-	return weights_load(t->s, path, 0, NULL) ? task_session_failed(t) : PXL_OK;
+	return weights_load(t->s, path, PXL_NEEDED, NULL) ? task_session_failed(t) : PXL_OK;
 }
 
 static pxl_status write_standing(Unit *u, void *arg)

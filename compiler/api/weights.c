@@ -66,7 +66,7 @@ static int check_entry(pxl_session *s, const StFile *f, const char *path, const 
 {
 	const StEntry *e = st_find(f, v->name);
 	char have[128], want[128];
-	if (!e && partial) return RT_OK;
+	if (!e && partial == PXL_SHARED) return RT_OK;
 	if (!e) return rt_fail(&s->err, RT_EIO, "`%s` has no tensor `%s`, which the program needs; it has %d tensors, the program %d variables",
 	                       path, v->name, st_count(f), s->p->rt.nvar);
 	if (e->dtype == v->dtype && e->rank == v->rank && !memcmp(e->dim, v->dim, sizeof *v->dim * (size_t)v->rank)) return RT_OK;

@@ -281,7 +281,7 @@ int host_session(Host *h)
 	pxl_status st = pxl_session_new(h->p, &o, &h->s);
 	if (st != PXL_OK) return host_fail(h, st);
 	if (!h->c->weights) return 0;
-	st = pxl_load(h->s, h->c->weights, 0);
+	st = pxl_load(h->s, h->c->weights, PXL_NEEDED);
 	return st == PXL_OK ? 0 : host_fail_session(h, st);
 }
 

@@ -161,6 +161,7 @@ static void test_files(void)
 	CHECK("", pxl_write(w.s, v, x, 12) == PXL_OK && pxl_load(w.s, path, 0) == PXL_OK);
 	CHECK("A282", pxl_read(w.s, v, out, 12) == PXL_OK && out[0] == 1.5f && out[2] == 1e-30f);
 	CHECK("", pxl_load(other.s, path, 0) == PXL_EIO && strstr(pxl_session_errmsg(other.s), "no such variable"));
+	CHECK("", pxl_load(other.s, path, PXL_NEEDED) == PXL_OK);
 	CHECK("", pxl_load(other.s, path, 1) == PXL_OK);
 	CHECK("", pxl_load(w.s, "/no/such/file", 0) == PXL_EIO);
 	CHECK("", pxl_save(w.s, "/no/such/dir/file") == PXL_EIO);

@@ -24,6 +24,52 @@ def lenet():
                          nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64 * 49, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
+class Block(torch.nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        nn = torch.nn
+        self.heads, self.norm1, self.norm2 = heads, nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out, self.up, self.down = nn.Linear(width, 3 * width), nn.Linear(width, width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def mix(self, x):
+        batch, seq, width = x.shape
+        q, k, v = (t.view(batch, seq, self.heads, -1).transpose(1, 2) for t in self.qkv(x).split(width, -1))
+        if hasattr(F, "scaled_dot_product_attention"):
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            late = torch.full((seq, seq), -1e9).triu(1)
+            y = torch.softmax(q @ k.transpose(2, 3) * q.shape[-1] ** -0.5 + late, -1) @ v
+        return self.out(y.transpose(1, 2).reshape(x.shape))
+
+    def forward(self, x):
+        x = x + self.mix(self.norm1(x))
+        return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
+
+
+class GPT(torch.nn.Module):
+    def __init__(self, layers=4, width=256, heads=4, vocabulary=256, seq=128):
+        super().__init__()
+        self.embed, self.positions = torch.nn.Embedding(vocabulary, width), torch.nn.Parameter(torch.randn(seq, width) * 0.02)
+        self.layers = torch.nn.Sequential(*(Block(width, heads) for _ in range(layers)))
+        self.norm, self.head = torch.nn.LayerNorm(width), torch.nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, tokens):
+        return self.head(self.norm(self.layers(self.embed(tokens) + self.positions)))
+
+
+def language():
+    net, tokens = GPT(), torch.randint(0, 256, (size, 129))
+    adam = torch.optim.Adam(net.parameters(), lr=0.001)
+
+    def step():
+        adam.zero_grad()
+        loss = F.cross_entropy(net(tokens[:, :-1]).reshape(-1, 256), tokens[:, 1:].reshape(-1))
+        loss.backward()
+        adam.step()
+        return loss.item()
+    return step
+
+
 def training(net, image):
     sgd, label = torch.optim.SGD(net.parameters(), lr=0.05), torch.randint(0, 2, (size,))
 
@@ -56,6 +102,8 @@ elif row == "test":
     step = inference(perceptron(), torch.randn(size, 28, 28))
 elif row == "lenet":
     step = training(lenet(), torch.randn(size, 1, 28, 28))
+elif row == "gpt":
+    step = language()
 elif row == "chain":
     x, a = torch.randn(size), torch.rand(size)
     step = plain(lambda: F.gelu(x * a + 0.5) * 2.0 + x)

@@ -19,6 +19,7 @@ test 1|examples/mnist.pxl|test|batch=1|2000|37
 test 80|examples/mnist.pxl|test|batch=80|200|1300
 lenet 8|tests/bench/chains.pxl|lenet|batch=8|40|0
 lenet 64|tests/bench/chains.pxl|lenet|batch=64|10|0
+gpt 4|examples/gpt.pxl|train|batch=4|10|92600
 chain 4096|tests/bench/chains.pxl|chain|n=4096|2000|0
 chain 65536|tests/bench/chains.pxl|chain|n=65536|500|0
 chain 16777216|tests/bench/chains.pxl|chain|n=16777216|10|0
