@@ -54,6 +54,8 @@ void    rewrite_replace(Rewrite *rw, Op *op, Tensor *const *with, int mark);    
 void    rewrite_replace_by(Rewrite *rw, Op *op, Tensor *const *with, OpList *made);
 int     rewrite_has(const Rewrite *rw, const Op *op);                            /* replaced already */
 void    rewrite_end(Rewrite *rw);
+/* rule on every op that was there, of every graph */
+int     rewrite_ops(PassCx *cx, void (*rule)(Rewrite *rw, const Written *w, Op *op));
 
 /* --- dce.c: effects as from graph_effects */
 void   remove_dead(PassCx *cx, Graph *g, const char *effects);

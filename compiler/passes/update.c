@@ -59,17 +59,4 @@ static void join(Rewrite *rw, const Written *w, Op *op)
 	rewrite_replace(rw, p, &(Tensor *){ NULL }, mark);
 }
 
-int pass_update(PassCx *cx)
-{
-	for (int i = 0; i < cx->ir->graphs.n; i++) {
-		Graph *g = cx->ir->graphs.at[i];
-		Rewrite rw = rewrite_begin(cx, g);
-		Written w = written_roots(cx, g);
-		int n = g->ops.n;
-
-		for (int k = 0; k < n; k++)
-			if (!rewrite_has(&rw, g->ops.at[k])) join(&rw, &w, g->ops.at[k]);
-		rewrite_end(&rw);
-	}
-	return 1;
-}
+int pass_update(PassCx *cx) { return rewrite_ops(cx, join); }

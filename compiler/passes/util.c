@@ -171,6 +171,21 @@ void rewrite_end(Rewrite *rw)
 	ir_remove_ops(rw->g, dead);
 }
 
+int rewrite_ops(PassCx *cx, void (*rule)(Rewrite *rw, const Written *w, Op *op))
+{
+	for (int i = 0; i < cx->ir->graphs.n; i++) {
+		Graph *g = cx->ir->graphs.at[i];
+		Rewrite rw = rewrite_begin(cx, g);
+		Written w = written_roots(cx, g);
+		int n = g->ops.n;
+
+		for (int k = 0; k < n; k++)
+			if (!rewrite_has(&rw, g->ops.at[k])) rule(&rw, &w, g->ops.at[k]);
+		rewrite_end(&rw);
+	}
+	return 1;
+}
+
 /* --- whole graphs ----------------------------------------------------------------------------------------------------- */
 
 Written written_roots(PassCx *cx, Graph *g)
