@@ -14,7 +14,7 @@
 
 enum { Q, K, V, MASK, Y, LSE, G, GLSE, INPUTS };
 enum { DQ, DK, DV, DS, RESULTS };
-enum { ROWS = 128, WIDE_HEAD = 256, ENOUGH_ITEMS = 8 };
+enum { ROWS = 128, STRIP = 32, WIDE_HEAD = 256, ENOUGH_ITEMS = 8 };
 
 typedef struct Item Item;
 typedef struct Room { char *at; char *a, *b; } Room;       /* scratch; a, b: packed operands of a product */
@@ -157,46 +157,92 @@ static void store_rows(const Attend *s, char *to, long at, Tile x, long m, long 
 
 /* --- products ------------------------------------------------------------------------------------------------------------ */
 
-/* an operand of the model as the right side: element (k, j) at k·down + j·across */
-typedef struct Right { const char *p; long down, across; } Right;
-
-/* c[m, n] = alpha a b + beta c; a is [m, k], or [k, m] when turned (k <= PACK_K then) */
-static void product(const Attend *s, const Room *r, Tile a, int turned, Right b, Tile c, long m, long n, long k, double alpha, double beta)
-{
-	const GemmIsa *g = s->gemm;
-	int t = s->d->dtype;
-	void (*pack)(void *, const void *, int, long, long, long, long) = t == DT_F16 ? g->pack_f16 : t == DT_BF16 ? g->pack_bf16 : g->pack;
-	long at = 0;
-	if (turned) g->pack(r->a, a.p, g->rows, 1, a.ld, m, k);
-	do {
-		long kn = min_l(PACK_K, k - at);
-		pack(r->b, at_elem(b.p, t, at * b.down), g->cols, b.across, b.down, n, kn);
-		g->block(kn, turned ? r->a : nth(s, a.p, at), turned ? 0 : a.ld, r->b, c.p, c.ld, m, n, alpha, at ? 1 : beta);
-		at += kn;
-	} while (at < k);
-}
-
 /* keys that query i sees: the first so many */
 static long seen(const struct pxlrt_attention *d, long i)
 {
 	return d->causal ? min_l(d->lk, max_l(0, i + 1 + d->lk - d->lq)) : d->lk;
 }
 
-/* scores of the queries q, m from i0, against n keys from k0 */
-static void scores(const Item *it, const Room *r, Tile q, long i0, long m, long k0, long n, Tile y)
+/* m queries from i0 against n keys from k0.  Under `causal` products go by strips of queries, each as far as its last one sees. */
+typedef struct Area { const struct pxlrt_attention *d; long i0, m, k0, n; } Area;
+
+static long reach(const Area *a, long i) { return max_l(0, min_l(a->n, seen(a->d, a->i0 + i) - a->k0)); }
+static long first_to_see(const Area *a, long j) { return a->d->causal ? max_l(0, a->k0 + j - a->d->lk + a->d->lq - a->i0) : 0; }
+static long strip(const Area *a) { return a->d->causal ? STRIP : a->m; }
+
+/* an operand of the model as the right side: element (k, j) at k·down + j·across */
+typedef struct Right { const char *p; long down, across; } Right;
+
+static void pack_right(const Attend *s, const Room *r, Right b, long at, long n, long k)
+{
+	int t = s->d->dtype;
+	void (*pack)(void *, const void *, int, long, long, long, long) = t == DT_F16 ? s->gemm->pack_f16 : t == DT_BF16 ? s->gemm->pack_bf16 : s->gemm->pack;
+	pack(r->b, at_elem(b.p, t, at * b.down), s->gemm->cols, b.across, b.down, n, k);
+}
+
+/* c[m, n] = alpha a b: rows of queries times rows of keys, `width` of numbers */
+static void onto_keys(const Attend *s, const Room *r, const Area *w, Tile a, Right b, long width, Tile c, double alpha)
+{
+	long at = 0;
+	do {
+		long kn = min_l(PACK_K, width - at);
+		pack_right(s, r, b, at, w->n, kn);
+		for (long i = 0, m; i < w->m; i += m) {
+			m = min_l(strip(w), w->m - i);
+			s->gemm->block(kn, nth(s, a.p, i * a.ld + at), a.ld, r->b, row(s, c, i), c.ld, m, reach(w, i + m - 1), alpha, at > 0);
+		}
+		at += kn;
+	} while (at < width);
+}
+
+/* c += alpha a b with both packed, or a row by row (lda > 0), for the k from `from` on out of `kn` that were packed */
+static void by_panels(const Attend *s, const Room *r, const char *a, long lda, Tile c, long m, long width, long from, long k, long kn, double alpha)
+{
+	long cols = k == kn ? max_l(width, 1) : s->gemm->cols;
+	for (long j = 0; k > 0 && j < width; j += cols)
+		s->gemm->block(k, a, lda, nth(s, r->b, j * kn + from * cols), nth(s, c.p, j), c.ld, m, min_l(cols, width - j), alpha, 1);
+}
+
+/* c[m, width] += alpha a b: sums over keys; b has a row for each */
+static void over_keys(const Attend *s, const Room *r, const Area *w, Tile a, Right b, long width, Tile c, double alpha)
+{
+	pack_right(s, r, b, 0, width, w->n);
+	for (long i = 0, m; i < w->m; i += m) {
+		m = min_l(strip(w), w->m - i);
+		by_panels(s, r, row(s, a, i), a.ld, (Tile){ row(s, c, i), c.ld }, m, width, 0, reach(w, i + m - 1), w->n, alpha);
+	}
+}
+
+/* c[n, width] += alpha aᵀ b: sums over queries; b has a row for each */
+static void over_queries(const Attend *s, const Room *r, const Area *w, Tile a, Right b, long width, Tile c, double alpha)
+{
+	long some = w->d->causal ? s->gemm->rows : w->n;
+	s->gemm->pack(r->a, a.p, s->gemm->rows, 1, a.ld, w->n, w->m);
+	pack_right(s, r, b, 0, width, w->m);
+	for (long j = 0; j < w->n; j += some) {
+		long from = first_to_see(w, j);
+		by_panels(s, r, nth(s, r->a, j * w->m + from * some), 0, (Tile){ row(s, c, j), c.ld }, min_l(some, w->n - j), width, from, w->m - from, w->m, alpha);
+	}
+}
+
+/* scores of an area's queries q; what one does not see is left as it is */
+static void scores(const Item *it, const Room *r, const Area *w, Tile q, Tile y)
 {
 	const Attend *s = it->s;
 	const struct pxlrt_attention *d = s->d;
-	Right k = { at_elem(it->k, d->dtype, k0 * d->rk), 1, d->rk };
-	product(s, r, q, 0, k, y, m, n, d->d, d->scale, 0);
-	for (long i = 0; i < m; i++) {
+	onto_keys(s, r, w, q, (Right){ at_elem(it->k, d->dtype, w->k0 * d->rk), 1, d->rk }, d->d, y, d->scale);
+	for (long i = 0; it->mask && i < w->m; i++) {
 		Block b;
-		if (it->mask) {
-			s->rt->ld[d->dtype](&b, at_elem(it->mask, d->dtype, (i0 + i) * d->mask_row + k0 * d->mask_col), d->mask_col, n);
-			row_add(s, row(s, y, i), &b, n);
-		}
-		for (long j = max_l(0, seen(d, i0 + i) - k0); j < n; j++) put(s, row(s, y, i), j, -INFINITY);
+		s->rt->ld[d->dtype](&b, at_elem(it->mask, d->dtype, (w->i0 + i) * d->mask_row + w->k0 * d->mask_col), d->mask_col, reach(w, i));
+		row_add(s, row(s, y, i), &b, reach(w, i));
 	}
+}
+
+/* what query i does not see of its row is nothing */
+static void row_clear(const Attend *s, const Area *w, Tile x, long i)
+{
+	long n = reach(w, i);
+	memset(nth(s, row(s, x, i), n), 0, (size_t)(w->n - n) * s->size);
 }
 
 /* --- forward --------------------------------------------------------------------------------------------------------------- */
@@ -207,9 +253,10 @@ typedef struct Seen { double top[ROWS], sum[ROWS]; } Seen;
 static double finite_top(double x) { return x == -INFINITY ? 0 : x; }
 
 /* scores to exponentials; what was summed up below a lower maximum is scaled */
-static void exponentials(const Attend *s, Seen *w, Tile x, Tile y, long m, long n)
+static void exponentials(const Attend *s, Seen *w, const Area *a, Tile x, Tile y)
 {
-	for (long i = 0; i < m; i++) {
+	for (long i = 0; i < a->m; i++) {
+		long n = reach(a, i);
 		double top = row_max(s, row(s, x, i), n), old = w->top[i];
 		w->top[i] = top > old || top != top ? top : old;
 		double base = finite_top(w->top[i]), part = row_exp(s, row(s, x, i), base, n);
@@ -219,6 +266,7 @@ static void exponentials(const Attend *s, Seen *w, Tile x, Tile y, long m, long 
 			row_scale(s, row(s, y, i), less, s->d->dv);
 		}
 		w->sum[i] += part;
+		row_clear(s, a, x, i);
 	}
 }
 
@@ -230,11 +278,10 @@ static void forward(const Item *it, Room r, long i0, long m)
 	Tile q = operand_rows(s, &r, it->q, d->rq, i0, m, d->d), x = { take(&r, s, m * s->rows), s->rows }, y = zeros(s, &r, m, max_l(d->dv, 1));
 	for (long i = 0; i < m; i++) w.top[i] = -INFINITY, w.sum[i] = 0;
 	for (long k0 = 0, end = seen(d, i0 + m - 1); k0 < end; k0 += s->rows) {
-		long n = min_l(s->rows, end - k0);
-		Right v = { at_elem(it->v, d->dtype, k0 * d->rv), d->rv, 1 };
-		scores(it, &r, q, i0, m, k0, n, x);
-		exponentials(s, &w, x, y, m, n);
-		product(s, &r, x, 0, v, y, m, d->dv, n, 1, 1);
+		Area a = { d, i0, m, k0, min_l(s->rows, end - k0) };
+		scores(it, &r, &a, q, x);
+		exponentials(s, &w, &a, x, y);
+		over_keys(s, &r, &a, x, (Right){ at_elem(it->v, d->dtype, k0 * d->rv), d->rv, 1 }, d->dv, y, 1);
 	}
 	for (long i = 0; i < m; i++) {
 		row_scale(s, row(s, y, i), w.sum[i] == 0 ? 0 : 1 / w.sum[i], d->dv);
@@ -260,39 +307,40 @@ static int blocks_body(RtLane *ln, void *ctx, long lo, long hi)
 
 /* --- backward ---------------------------------------------------------------------------------------------------------------- */
 
-/* Probabilities into x and the scores' gradient into ds, of m queries from i0 and n keys from k0. */
-static void tile_back(const Item *it, const Room *r, Tile q, Tile g, long i0, long m, long k0, long n, Tile x, Tile ds)
+/* Probabilities into x and the scores' gradient into ds. */
+static void area_back(const Item *it, const Room *r, const Area *w, Tile q, Tile g, Tile x, Tile ds)
 {
 	const Attend *s = it->s;
 	const struct pxlrt_attention *d = s->d;
 	int t = d->dtype;
-	Right v = { at_elem(it->v, t, k0 * d->rv), 1, d->rv };
-	scores(it, r, q, i0, m, k0, n, x);
-	product(s, r, g, 0, v, ds, m, n, d->dv, 1, 0);
-	for (long i = 0; i < m; i++) {
-		long at = it->at * d->lq + i0 + i;
+	scores(it, r, w, q, x);
+	onto_keys(s, r, w, g, (Right){ at_elem(it->v, t, w->k0 * d->rv), 1, d->rv }, d->dv, ds, 1);
+	for (long i = 0; i < w->m; i++) {
+		long at = it->at * d->lq + w->i0 + i, n = reach(w, i);
 		Block y;
 		s->rt->ld[t](&y, at_elem(s->in[Y], t, at * d->dv), 1, d->dv);
 		double dot = row_dot(s, &y, row(s, g, i), d->dv) - (s->in[GLSE] ? get(s, s->in[GLSE], at) : 0);
 		row_exp(s, row(s, x, i), finite_top(get(s, s->in[LSE], at)), n);
 		row_back(s, row(s, x, i), row(s, ds, i), dot, n);
+		row_clear(s, w, x, i);
+		row_clear(s, w, ds, i);
 	}
 }
 
-/* what the tile gives: to its queries (dq), or to its keys and values (dk, dv), or both */
-static void tile_add(const Item *it, Room r, long i0, long m, long k0, long n, Tile dq, Tile dk, Tile dv)
+/* what the area gives: to its queries (dq), or to its keys and values (dk, dv), or both */
+static void area_add(const Item *it, Room r, Area w, Tile dq, Tile dk, Tile dv)
 {
 	const Attend *s = it->s;
 	const struct pxlrt_attention *d = s->d;
 	int t = d->dtype;
-	Tile q = operand_rows(s, &r, it->q, d->rq, i0, m, d->d), g = operand_rows(s, &r, it->g, d->rg, i0, m, d->dv);
-	Tile x = { take(&r, s, m * s->rows), s->rows }, ds = { take(&r, s, m * s->rows), s->rows };
-	tile_back(it, &r, q, g, i0, m, k0, n, x, ds);
-	if (dq.p) product(s, &r, ds, 0, (Right){ at_elem(it->k, t, k0 * d->rk), d->rk, 1 }, dq, m, d->d, n, d->scale, 1);
-	if (dv.p) product(s, &r, x, 1, (Right){ at_elem(it->g, t, i0 * d->rg), d->rg, 1 }, dv, n, d->dv, m, 1, 1);
-	if (dk.p) product(s, &r, ds, 1, (Right){ at_elem(it->q, t, i0 * d->rq), d->rq, 1 }, dk, n, d->d, m, d->scale, 1);
-	for (long i = 0; dq.p && s->out[DS] && i < m; i++)
-		s->rt->st[t](at_elem_mut(s->out[DS], t, (it->at * d->lq + i0 + i) * d->lk + k0), 1, row(s, ds, i), n);
+	Tile q = operand_rows(s, &r, it->q, d->rq, w.i0, w.m, d->d), g = operand_rows(s, &r, it->g, d->rg, w.i0, w.m, d->dv);
+	Tile x = { take(&r, s, w.m * s->rows), s->rows }, ds = { take(&r, s, w.m * s->rows), s->rows };
+	area_back(it, &r, &w, q, g, x, ds);
+	if (dq.p) over_keys(s, &r, &w, ds, (Right){ at_elem(it->k, t, w.k0 * d->rk), d->rk, 1 }, d->d, dq, d->scale);
+	if (dv.p) over_queries(s, &r, &w, x, (Right){ at_elem(it->g, t, w.i0 * d->rg), d->rg, 1 }, d->dv, dv, 1);
+	if (dk.p) over_queries(s, &r, &w, ds, (Right){ at_elem(it->q, t, w.i0 * d->rq), d->rq, 1 }, d->d, dk, d->scale);
+	for (long i = 0; dq.p && s->out[DS] && i < w.m; i++)
+		s->rt->st[t](at_elem_mut(s->out[DS], t, (it->at * d->lq + w.i0 + i) * d->lk + w.k0), 1, row(s, ds, i), w.n);
 }
 
 /* n keys from k0, against all queries that see them; all: the item's dq grows where it stands */
@@ -305,7 +353,7 @@ static void back_all(const Item *it, Room r, long k0, long n, int all)
 	for (long i0 = 0; i0 < d->lq; i0 += s->rows) {
 		long m = min_l(s->rows, d->lq - i0);
 		Tile dq = { all ? nth(s, s->out[DQ], (it->at * d->lq + i0) * d->d) : NULL, wk };
-		if (seen(d, i0 + m - 1) > k0) tile_add(it, r, i0, m, k0, n, dq, dk, dv);
+		if (seen(d, i0 + m - 1) > k0) area_add(it, r, (Area){ d, i0, m, k0, n }, dq, dk, dv);
 	}
 	store_rows(s, s->out[DK], it->at * d->lk + k0, dk, n, d->d);
 	store_rows(s, s->out[DV], it->at * d->lk + k0, dv, n, d->dv);
@@ -318,7 +366,7 @@ static void back_queries(const Item *it, Room r, long i0, long m)
 	const Attend *s = it->s;
 	const struct pxlrt_attention *d = s->d;
 	Tile dq = zeros(s, &r, m, max_l(d->d, 1)), none = { 0 };
-	for (long k0 = 0, end = seen(d, i0 + m - 1); k0 < end; k0 += s->rows) tile_add(it, r, i0, m, k0, min_l(s->rows, end - k0), dq, none, none);
+	for (long k0 = 0, end = seen(d, i0 + m - 1); k0 < end; k0 += s->rows) area_add(it, r, (Area){ d, i0, m, k0, min_l(s->rows, end - k0) }, dq, none, none);
 	store_rows(s, s->out[DQ], it->at * d->lq + i0, dq, m, d->d);
 }
 
