@@ -1,6 +1,6 @@
 # Makefile — build/pxlc, build/libpxl.a, build/libpxl.so.
 #
-#   make            the tools            make test       every test (make test SAN=1: under ASan and UBSan)
+#   make            the tools            make test       every test (make test SAN=1: under ASan and UBSan; SAN=thread: TSan)
 #   make demo       train and test MNIST make bench      ratios against a peer
 #   make install    DESTDIR and PREFIX   make bless      rewrite golden files from what is printed now
 #   make deps       install what is missing (Debian packages)
@@ -25,6 +25,11 @@ ifeq ($(SAN),1)
   BUILD := build/san
   CFLAGS := -O1 -g -fsanitize=address -fsanitize=undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
   LDSAN  := -fsanitize=address -fsanitize=undefined
+endif
+ifeq ($(SAN),thread)
+  BUILD := build/tsan
+  CFLAGS := -O1 -g -fsanitize=thread
+  LDSAN  := -fsanitize=thread
 endif
 ifeq ($(FUZZ),1)
   BUILD := build/fuzz

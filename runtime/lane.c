@@ -59,7 +59,7 @@ static void lane_run(RtLane *ln)
 {
 	ln->err.status = 0;
 	ln->site = -1;
-	int st = ln->s->p->main(ln->rt, &ln->pub);
+	int st = ln->s->main(ln->rt, &ln->pub);
 	meet_end(ln);
 	if (st && !ln->err.status) rt_fail(&ln->err, RT_EINTERNAL, "program `%s` stopped with status %d and no message", ln->s->p->name, st);
 }

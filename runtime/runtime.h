@@ -120,6 +120,9 @@ int  rt_session_threads(const RtSession *s);
 typedef struct RtBind { int stream; void *data; size_t count; } RtBind;
 int  rt_session_run(RtSession *s, const RtBind *binds, int n, RtErr *e);
 
+/* the same program compiled again: between runs, for this session alone */
+void rt_session_use(RtSession *s, RtEntry main);
+
 /* R274–R289: attach sends weights to the device, detach fetches them (if to_host) and forgets the device's.
  * Attaching what is attached and detaching what is detached do nothing; running and moving weights need an attached session. */
 int  rt_session_attach(RtSession *s, RtErr *e);

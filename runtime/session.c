@@ -148,6 +148,7 @@ int rt_session_new(const RtProgram *p, const RtOptions *o, RtSession **out, RtEr
 	RtSession *s = rt_alloc(&o->alloc, sizeof *s);
 	if (!s) return no_memory(e, "a session", sizeof *s);
 	s->p = p;
+	s->main = p->main;
 	s->o = *o;
 	pthread_mutex_init(&s->print_lock, NULL);
 	pthread_mutex_init(&s->lock, NULL);
@@ -199,6 +200,8 @@ int rt_session_run(RtSession *s, const RtBind *binds, int n, RtErr *e)
 	if (!st) s->runs++;
 	return st;
 }
+
+void rt_session_use(RtSession *s, RtEntry main) { s->main = main; }
 
 uint64_t rt_session_runs(const RtSession *s) { return s->runs; }
 int rt_session_threads(const RtSession *s) { return rt_pool_threads(s->pool); }

@@ -12,6 +12,7 @@
 
 struct RtSession {
 	const RtProgram *p;
+	RtEntry main;                        /* what runs execute: the program's own, or what took its place */
 	RtOptions o;
 	RtPool *pool;
 	char *host, *consts;                 /* H but for what is mapped; constants */

@@ -79,7 +79,8 @@ struct pxl_program {
 	Ir *lowered;
 	Plan *plan;
 	Module *mod;
-	Jit *jit;
+	Jit *jit;                    /* what sessions start with */
+	struct Tier *tier;           /* what may take its place (tier.c); NULL: nothing */
 	RtProgram rt;
 	pxl_program_info info;
 	struct PassTime *times;      /* one per pass; NULL: none ran */
@@ -95,11 +96,22 @@ struct pxl_session {
 	void **bound;                /* per stream: the caller's array, or NULL */
 	RtBind *binds;               /* scratch of pxl_run */
 	int exact_dtypes;
+	Jit *jit;                    /* whose code runs, when it is not the program's first; settled: that will not change any more */
+	int settled;
+	int64_t steps;               /* that have begun, while not settled */
 	struct Maps *maps;           /* variables that live in files (map.c); NULL: none */
 };
 /* session.c: remembers why, gives st */
 pxl_status check_program_options(pxl_ctx *cx, const pxl_program_options *o);
 pxl_status session_fail(pxl_session *s, pxl_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* tier.c: before the first session; as sessions come and go; before a step of a session */
+typedef struct Tier Tier;
+pxl_status tier_new(pxl_program *p, const pxl_program_options *o);
+void       tier_free(pxl_program *p);
+void       tier_join(pxl_program *p);
+void       tier_leave(pxl_program *p);
+void       tier_before_step(pxl_session *s);
 
 /* map.c: open before the runtime's session is made, publish after; close after it is freed */
 pxl_status maps_open(pxl_session *s, const pxl_session_options *o);

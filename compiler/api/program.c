@@ -175,7 +175,7 @@ static pxl_status compile_ir(Unit *u, BuildCall *c)
 	describe_program(p);
 	list_infos(p, &u->mem);
 	tell_of_cache(u, p);
-	return PXL_OK;
+	return tier_new(p, &c->o);
 }
 
 static pxl_status build(Unit *u, void *arg)
@@ -233,6 +233,7 @@ void pxl_program_free(pxl_program *p)
 {
 	if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;
 	pxl_model *m = p->m;
+	tier_free(p);
 	if (p->jit) jit_free(p->jit);
 	cx_free(m->cx, p->name);
 	cx_free(m->cx, p);

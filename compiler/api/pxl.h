@@ -99,7 +99,7 @@ typedef struct pxl_options {
 	size_t size;
 	pxl_alloc_fn alloc; void *alloc_user;      /* NULL: the C library's; libtcc and oneDNN have their own, see docs/api.md */
 	pxl_text_fn print;  void *print_user;      /* what a model prints while it is built; NULL drops it */
-	pxl_text_fn log;    void *log_user;        /* print_tensor while running, and notices of the library; NULL drops it */
+	pxl_text_fn log;    void *log_user;        /* print_tensor while running, and notices of the library, from any thread with a session; NULL drops it */
 	pxl_diag_fn diag;   void *diag_user;       /* called for each diagnostic as it is made; NULL: only the list */
 	const char *cache_dir;                     /* compiled code; NULL: $PXL_CACHE_DIR, else none */
 	int max_errors;                            /* 0: 20 */
@@ -132,6 +132,8 @@ PXL_API PXL_MUST pxl_status pxl_format(pxl_ctx *cx, const char *name, const char
 
 /* --- programs ---------------------------------------------------------------------------------------------- */
 typedef struct pxl_set { const char *name, *value; } pxl_set;     /* value as typed: "8", "0.05", "[1, 2]"; one that does not fit is EINVAL, with diagnostics */
+/* Who compiles the emitted C. AUTO: libtcc, at once; a session that runs long enough goes over to the code of the system's compiler,
+ * if there is one, between two steps. All give the same bits. */
 typedef enum pxl_jit { PXL_JIT_AUTO, PXL_JIT_TCC, PXL_JIT_CC } pxl_jit;
 
 typedef struct pxl_program_options {
@@ -149,8 +151,11 @@ typedef struct pxl_program_options {
 	const char *dot_dir;
 	const char *dot_checks;                    /* "Foo:Bar", "ALL": those to draw, with those of $PXL_DOT_CHECKS; neither set: all */
 	int dot_first, dot_count;                  /* only these ops of each schedule; count 0: all from the first on */
+	/* PXL_JIT_AUTO: after how many steps of a session the system's compiler takes over from libtcc, the next step waiting for it.
+	 * 0: in the background, when that pays ($PXL_JIT_SWAP may say otherwise); -1: never */
+	int64_t swap_after;
 } pxl_program_options;
-#define PXL_PROGRAM_OPTIONS_INIT { sizeof(pxl_program_options), NULL, NULL, 0, 0, 0, 2, PXL_JIT_AUTO, 0, NULL, NULL, NULL, 0, 0 }
+#define PXL_PROGRAM_OPTIONS_INIT { sizeof(pxl_program_options), NULL, NULL, 0, 0, 0, 2, PXL_JIT_AUTO, 0, NULL, NULL, NULL, 0, 0, 0 }
 
 PXL_API PXL_MUST pxl_status pxl_program_new(pxl_model *m, const pxl_program_options *opt, pxl_program **out);
 PXL_API void        pxl_program_free(pxl_program *p);
@@ -264,6 +269,7 @@ typedef struct pxl_session_options {
 PXL_API PXL_MUST pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_session **out);
 PXL_API void pxl_session_free(pxl_session *s);
 PXL_API int  pxl_session_threads(const pxl_session *s);      /* that it really uses */
+PXL_API const char *pxl_session_jit(const pxl_session *s);   /* whose code its next run begins with: "tcc", "cc", "cc (cached)" */
 /* why the last call on this session failed (sessions in several threads do not share pxl_errmsg) */
 PXL_API const char *pxl_session_errmsg(const pxl_session *s);
 

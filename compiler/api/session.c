@@ -65,6 +65,7 @@ pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_s
 	size_t n = (size_t)p->rt.nstream + 1;
 	if (s) {
 		s->p = program_ref(p);
+		tier_join(p);
 		s->exact_dtypes = o.exact_dtypes;
 		s->own = cx_alloc(cx, n * sizeof *s->own);
 		s->bound = cx_alloc(cx, n * sizeof *s->bound);
@@ -96,6 +97,7 @@ void pxl_session_free(pxl_session *s)
 	cx_free(cx, s->bound);
 	cx_free(cx, s->binds);
 	cx_free(cx, s);
+	tier_leave(p);
 	pxl_program_free(p);
 }
 
@@ -207,7 +209,10 @@ pxl_status pxl_run(pxl_session *s, size_t times)
 	int n;
 	if (!s) return PXL_EINVAL;
 	pxl_status st = gather_binds(s, &n);
-	for (size_t i = 0; i < times && st == PXL_OK; i++) st = status(rt_session_run(s->rt, s->binds, n, &s->err));
+	for (size_t i = 0; i < times && st == PXL_OK; i++) {
+		tier_before_step(s);
+		st = status(rt_session_run(s->rt, s->binds, n, &s->err));
+	}
 	return st;
 }
 

@@ -49,11 +49,13 @@ int cache_dir_usable(const char *dir)
 	return st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) && !access(dir, W_OK);
 }
 
-static int entry_path(const char *dir, CacheKey k, char path[CACHE_PATH])
+static int key_path(const char *dir, const char *front, CacheKey k, const char *end, char path[CACHE_PATH])
 {
-	int n = snprintf(path, CACHE_PATH, "%s/%016" PRIx64 "%016" PRIx64 ".so", dir, k.hi, k.lo);
+	int n = snprintf(path, CACHE_PATH, "%s/%s%016" PRIx64 "%016" PRIx64 "%s", dir, front, k.hi, k.lo, end);
 	return n > 0 && n < CACHE_PATH;
 }
+
+static int entry_path(const char *dir, CacheKey k, char path[CACHE_PATH]) { return key_path(dir, "", k, ".so", path); }
 
 /* NULL: not readable, or not of a size that can be right */
 static char *slurp(const char *path, size_t *len)
@@ -114,4 +116,17 @@ int cache_store(const char *dir, CacheKey k, const char *made, char path[CACHE_P
 	memcpy(s.magic, magic, sizeof magic);
 	free(bytes);
 	return append(made, &s, sizeof s) && entry_path(dir, k, path) && !rename(made, path);
+}
+
+void cache_mark(const char *dir, CacheKey k)
+{
+	char path[CACHE_PATH];
+	int fd = key_path(dir, ".", k, "", path) ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+	if (fd >= 0) close(fd);
+}
+
+int cache_is_marked(const char *dir, CacheKey k)
+{
+	char path[CACHE_PATH];
+	return key_path(dir, ".", k, "", path) && !access(path, F_OK);
 }

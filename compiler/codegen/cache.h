@@ -1,4 +1,4 @@
-/* cache.h — private to cc.c: shared objects on disk, found by what they were made from. */
+/* cache.h — private to cc.[ch]: shared objects on disk, found by what they were made from. */
 #ifndef COMPILER_CODEGEN_CACHE_H
 #define COMPILER_CODEGEN_CACHE_H
 
@@ -15,5 +15,8 @@ int cache_dir_usable(const char *dir);
 int cache_find(const char *dir, CacheKey k, char path[CACHE_PATH]);
 /* Seal the object file `made` and move it into place; path gets where. 0: it could not be stored. */
 int cache_store(const char *dir, CacheKey k, const char *made, char path[CACHE_PATH]);
+/* A mark says that for this text, whoever compiled it, there is something: asking the compiler for its version may pay. */
+void cache_mark(const char *dir, CacheKey k);
+int  cache_is_marked(const char *dir, CacheKey k);
 
 #endif

@@ -38,7 +38,10 @@ int jit_compile(const Module *m, const JitOptions *o, Jit **out, RtErr *e)
 	Jit *j = rt_alloc(&o->alloc, sizeof *j);
 	if (!j) return rt_fail(e, RT_ENOMEM, "no memory for compiled code");
 	j->alloc = o->alloc;
-	int st = o->kind == JIT_CC ? jit_cc(m, o, j, e) : jit_tcc(m, &o->alloc, j, e);
+	int st = RT_EIO;
+	if (o->kind == JIT_CC) st = jit_cc(m, o, j, 0, e);
+	else if (o->kind == JIT_AUTO && o->cache_dir) st = jit_cc(m, o, j, 1, NULL);     /* made by an earlier process */
+	if (st && o->kind != JIT_CC) st = jit_tcc(m, &o->alloc, j, e);
 	if (st) {
 		rt_free(&o->alloc, j);
 		return st;
@@ -48,6 +51,7 @@ int jit_compile(const Module *m, const JitOptions *o, Jit **out, RtErr *e)
 }
 
 RtEntry jit_entry(const Jit *j) { return j->entry; }
+int jit_is_cc(const Jit *j) { return j->dl != NULL; }
 const char *jit_kind(const Jit *j) { return j->kind; }
 const char *jit_warning(const Jit *j) { return j->warning; }
 

@@ -18,7 +18,7 @@ char *jit_source(const Module *m, const RtAlloc *alloc, size_t *len);
 
 int  jit_tcc(const Module *m, const RtAlloc *alloc, Jit *j, RtErr *e);
 void jit_tcc_free(Jit *j);
-int  jit_cc(const Module *m, const JitOptions *o, Jit *j, RtErr *e);
+int  jit_cc(const Module *m, const JitOptions *o, Jit *j, int only_cached, RtErr *e);     /* only_cached: fails rather than compile */
 void jit_cc_free(Jit *j);
 
 #endif

@@ -328,6 +328,7 @@ Module *codegen(Ir *ir, const Plan *plan, Arena *mem)
 	m->nsite = e.sites.n;
 	m->hosts = e.hosts.at;
 	m->nhost = e.hosts.n;
+	m->calls = weigh(ir, plan, mem);
 	m->hash = mix(mix(hash_bytes(m->text, m->len), PXLRT_ABI), mix(plan->frame_bytes, plan->var_bytes));
 	return m;
 }

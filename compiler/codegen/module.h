@@ -46,6 +46,8 @@ const char *op_comment(Emit *e, const Op *op);                   /* "MatMul.100 
 /* fused.c */
 void emit_fused(Emit *e, const Op *op);
 int  packed_params(const Graph *g);                              /* module.c: its pointers are handed over in an array */
+/* weigh.c */
+double weigh(Ir *ir, const Plan *plan, Arena *mem);              /* calls that main makes in one run, about */
 /* control.c */
 void emit_call(Emit *e, const Op *op, size_t frame);
 void emit_repeat(Emit *e, const Op *op, size_t frame);

@@ -60,11 +60,11 @@ static void report(Host *h, double *us, int64_t n)
 		       "\"passes_ms\": %.3f, \"codegen_ms\": %.3f, \"jit_ms\": %.3f, \"peak_bytes\": %zu, \"frame_bytes\": %zu, \"lower_bound\": %zu, "
 		       "\"threads\": %lld, \"jit\": \"%s\"}\n",
 		       median, p20, p80, (long long)n, p.compile_ms, p.elaborate_ms, p.passes_ms, p.codegen_ms, p.jit_ms, p.peak_bytes,
-		       p.frame_bytes, p.lower_bound, threads, p.jit);
+		       p.frame_bytes, p.lower_bound, threads, pxl_session_jit(h->s));
 		return;
 	}
 	printf("%s: median %.1f us, p20 %.1f, p80 %.1f over %lld steps; compiled in %.2f ms (%s), peak %zu bytes, %lld thread%s\n",
-	       p.name, median, p20, p80, (long long)n, p.compile_ms, p.jit, p.peak_bytes, threads, threads == 1 ? "" : "s");
+	       p.name, median, p20, p80, (long long)n, p.compile_ms, pxl_session_jit(h->s), p.peak_bytes, threads, threads == 1 ? "" : "s");
 }
 
 static int time_steps(Host *h)
@@ -72,14 +72,16 @@ static int time_steps(Host *h)
 	int64_t n = h->c->steps ? h->c->steps : DEFAULT_STEPS;
 	double *us = malloc((size_t)n * sizeof *us);
 	if (!us) return say("out of memory"), EXIT_FIT;
+	interrupts_begin();                                  /* a compiler at work in the background is stopped and cleared away */
 	pxl_status st = pxl_run(h->s, WARM_UP);
-	for (int64_t i = 0; i < n && st == PXL_OK; i++) {
+	for (int64_t i = 0; i < n && st == PXL_OK && !interrupted(); i++) {
 		double start = now_us();
 		st = pxl_run(h->s, 1);
 		us[i] = now_us() - start;
 	}
-	if (st == PXL_OK) report(h, us, n);
+	if (st == PXL_OK && !interrupted()) report(h, us, n);
 	free(us);
+	if (interrupted()) return EXIT_INTERRUPTED;
 	return st == PXL_OK ? finish_output() : host_fail_session(h, st);
 }
 

@@ -36,8 +36,8 @@ static void overview(FILE *f)
 	fprintf(f, "\n`pxlc COMMAND --help` tells a command's options. `-` reads a model from standard input.\n"
 	           "Exit status: 0 done, 1 the model is wrong, 2 the command line is wrong, 3 does not fit, 4 input or output\n"
 	           "failed, 5 the program failed while running, 70 a fault of ours, 130 interrupted.\n"
-	           "Environment: PXL_CACHE_DIR (what --jit cc compiled), PXL_CC, PXL_DATA_DIR, PXL_DOT_CHECKS, PXL_LOG_LEVEL,\n"
-	           "PXL_LOG_DEST, PXL_LOG_FORMAT, PXL_VERIFY, NO_COLOR; docs/api.md says what each does.\n");
+	           "Environment: PXL_CACHE_DIR (what the system's compiler made), PXL_CC, PXL_JIT_SWAP, PXL_DATA_DIR,\n"
+	           "PXL_DOT_CHECKS, PXL_LOG_LEVEL, PXL_LOG_DEST, PXL_LOG_FORMAT, PXL_VERIFY, NO_COLOR; docs/api.md says what each does.\n");
 }
 
 static const Command *find(const char *name)

@@ -40,7 +40,7 @@ static const Option options[] = {
 	{ "--threads", "N", COUNT, AT(threads), 1, "threads; all processors if not given" },
 	{ "--replicas", "N", SOME, AT(replicas), 1, "replicas, instead of what the program says" },
 	{ "--device", "NAME", WORD, AT(device), 1, "cpu" },
-	{ "--jit", "tcc|cc|auto", WORD, AT(jit), 1, "who compiles the emitted C" },
+	{ "--jit", "tcc|cc|auto", WORD, AT(jit), 1, "who compiles the emitted C; auto: tcc at once, cc behind it when the run is long" },
 	{ "-O0", NULL, FLAG, AT(level), 1, "optimise nothing" },
 	{ "-O1", NULL, FLAG, AT(level), 1, "simplify, share, remove what is unused" },
 	{ "-O2", NULL, FLAG, AT(level), 1, "fuse as well; what happens if nothing is said" },

@@ -17,11 +17,16 @@ static void on_signal(int sig)
 
 int interrupted(void) { return stop; }
 
+void interrupts_begin(void)
+{
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+}
+
 void progress_begin(Progress *p, const Cli *c)
 {
 	*p = (Progress){ .f = stderr, .quiet = c->quiet, .tty = isatty(2), .tenth = -1 };
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
+	interrupts_begin();
 }
 
 static void clock_text(double seconds, char out[24])

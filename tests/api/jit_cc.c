@@ -44,7 +44,7 @@ static int files(const char *dir, char *path)
 	int n = 0;
 	DIR *d = opendir(dir);
 	for (struct dirent *f; d && (f = readdir(d));) {
-		if (!strcmp(f->d_name, ".") || !strcmp(f->d_name, "..")) continue;
+		if (f->d_name[0] == '.' && strncmp(f->d_name, ".pxl-", 5)) continue;      /* `.`, `..` and marks of the cache */
 		n++;
 		sprintf(path, "%s/%.200s", dir, f->d_name);
 	}
@@ -105,9 +105,7 @@ int main(void)
 	CHECK_STR("", once("/proc/nowhere"), "cc");
 	cache(sub);
 	errors(sub);
-	rmdir(sub);
-	snprintf(sub, sizeof sub, "%s/a", dir);
-	rmdir(sub);
-	CHECK("", rmdir(dir) == 0);
+	snprintf(sub, sizeof sub, "rm -r %s", dir);
+	CHECK("", system(sub) == 0);
 	return check_done();
 }
