@@ -145,7 +145,7 @@ typedef struct pxl_program_options {
 	int level;                                 /* 0, 1, 2 */
 	pxl_jit jit;
 	int build_only;                            /* stop after the IR: nothing is compiled, no session can be made */
-	const char *no_pass;                       /* comma-separated names of passes to leave out; NULL: none */
+	const char *no_pass;                       /* comma-separated names of passes to leave out (one that none can do without: does as at -O0); NULL: none */
 	/* drawings of the program in Graphviz' language: where dot_checkpoint() and the making of a session (checkpoint
 	 * `Final`) put them. NULL: nowhere */
 	const char *dot_dir;

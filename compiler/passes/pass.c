@@ -42,16 +42,21 @@ static int verified(Ir *ir, const char *pass)
 	return ir_verify(ir, &why) ? 1 : pass_bug(ir, (Span){ 0 }, "after %s: %s", pass, why.s);
 }
 
+/* A pass of level 0 cannot be left out: nothing could be emitted.  Disabled, it does as at -O0, no more than it must. */
+static int level_of(const PassOptions *o, int i)
+{
+	return o->disabled >> i & 1 ? 0 : o->level;
+}
+
 static int wanted(const PassOptions *o, int i)
 {
-	return rows[i].level <= o->level && !(o->disabled >> i & 1);
+	return rows[i].level <= level_of(o, i);
 }
 
 int passes_run(Ir *ir, const PassOptions *o)
 {
-	PassCx cx = { ir, ir->mem, o->level };
-
 	for (int i = 0; i < NPASS; i++) {
+		PassCx cx = { ir, ir->mem, level_of(o, i) };
 		double start = now_ms();
 		int ok = !wanted(o, i) || rows[i].run(&cx);
 

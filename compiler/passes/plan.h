@@ -46,7 +46,7 @@ typedef struct PassOptions {
 	int level;                   /* -O0 … -O2 */
 	int verify;                  /* run ir_verify after every pass: tests and debug builds */
 	const char *stop_after;      /* name of a pass: the pipeline ends there (`emit ir --after cse`) */
-	unsigned long disabled;      /* bit i: pass number i of passes.def is skipped (`--no-pass fuse`) */
+	unsigned long disabled;      /* bit i: pass number i of passes.def is left out, or does as at -O0 (`--no-pass fuse`) */
 	struct PassTime { const char *name; double ms; } *times;    /* one per pass, filled if not NULL */
 } PassOptions;
 

@@ -19,7 +19,7 @@ static const Option options[] = {
 	{ "--resume", NULL, FLAG, AT(resume), 0, "go on where the saved run stopped, bit for bit" },
 	{ "--log", "F.jsonl", WORD, AT(log), 0, "append one JSON object per progress report to F" },
 	{ "--after", "PASS", WORD, AT(after), 0, "print the IR as it is after this pass" },
-	{ "--no-pass", "A,B", WORD, AT(no_pass), 0, "leave out these passes" },
+	{ "--no-pass", "A,B", WORD, AT(no_pass), 0, "leave out these passes; one that none can do without does as at -O0" },
 	{ "--dot", "DIR", WORD, AT(dot), 0, "draw the program's checkpoints into DIR, one Graphviz file per graph" },
 	{ "--dot-checks", "A:B", WORD, AT(dot_checks), 0, "only these checkpoints, and those of PXL_DOT_CHECKS; ALL, or nothing said: all" },
 	{ "--dot-first", "N", COUNT, AT(dot_first), 0, "draw each schedule from this op on" },
