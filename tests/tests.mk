@@ -44,15 +44,29 @@ test-long: all $(LONG_BIN)
 coverage:
 	sh tools/coverage.sh $(BUILD)/log/shown > docs/coverage.md
 
+# Against others: tests/bench/bench.py says how.  ROWS="train soft" chooses rows, PXL_PEERS a place for the peers' venv that survives `make clean`.
+PXL_PEERS ?= $(BUILD)/peers
+BENCH_PY = $(firstword $(wildcard $(PXL_PEERS)/bin/python) python3)
+BENCH_ENV = BUILD=$(BUILD) PXL_PEERS=$(PXL_PEERS)
 deps-bench:
-	apt-get install -y --no-install-recommends python3-torch libopenblas0-pthread
-bench: all
-	@BUILD=$(BUILD) sh tests/bench/run.sh
+	@PXL_PEERS=$(PXL_PEERS) sh tests/bench/deps.sh
+bench: all $(BUILD)/b/machine $(BUILD)/b/tuned.so
+	@$(BENCH_ENV) $(BENCH_PY) tests/bench/bench.py $(ROWS)
+bench-quick: all $(BUILD)/b/machine $(BUILD)/b/tuned.so
+	@$(BENCH_ENV) $(BENCH_PY) tests/bench/bench.py --quick $(ROWS)
+bench-ablation: all
+	@$(BENCH_ENV) $(BENCH_PY) tests/bench/ablation.py
+bench-docs:
+	@$(BENCH_ENV) $(BENCH_PY) tests/bench/performance.py docs/performance.md
 count: all
 	@BUILD=$(BUILD) sh tests/bench/count.sh
-.PHONY: fuzz coverage deps-bench count
+.PHONY: fuzz coverage deps-bench bench bench-quick bench-ablation bench-docs count
 
 # programs that measure: built on demand (make build/b/kernels), never run as tests
 $(BUILD)/b/%: tests/bench/%.c $(BUILD)/libpxl-internal.a
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
+# not by sanitizers: it is loaded into a Python that has none.  Without oneDNN's header that peer stays away.
+$(BUILD)/b/tuned.so: tests/bench/tuned.c
+	@mkdir -p $(@D)
+	-$(call say,cc $<) $(CC) $(ALLCFLAGS) -fPIC -shared -o $@ $< -ldnnl

@@ -1,6 +1,7 @@
 #!/bin/sh
 # count.sh — instructions of one step, counted by callgrind: the same on every run of one machine, however busy it is, so a regression
 # shows at once.  What it cannot see is time: caches, frequency, how wide the vectors are.  Its processor has AVX2 at most.
+# Prints a table and writes $BUILD/count.jsonl.
 #   make count
 set -u
 B=${BUILD:-build}
@@ -21,9 +22,12 @@ refs() {
 	valgrind --tool=callgrind --callgrind-out-file=/dev/null "$B/pxlc" bench "$@" --threads 1 --portable --steps "$steps" 2>&1 |
 		sed -n 's/.*refs: *//p' | tr -d ,
 }
+: > "$B/count.jsonl"
 printf '%-8s %-14s %14s\n' program with 'instructions'
 echo "$rows" | while IFS='|' read -r file program set; do
 	one=$(refs 1 "$file" --program "$program" --set "$set")
 	three=$(refs 3 "$file" --program "$program" --set "$set")
-	printf '%-8s %-14s %14d\n' "$program" "$set" $(((three - one) / 2))
+	each=$(((three - one) / 2))
+	printf '%-8s %-14s %14d\n' "$program" "$set" $each
+	printf '{"kind": "count", "program": "%s", "set": "%s", "instructions": %d}\n' "$program" "$set" $each >> "$B/count.jsonl"
 done

@@ -1,125 +1,188 @@
-"""peer.py ROW SIZE STEPS THREADS — a row of `make bench` as PyTorch users write it, timed in the process.
-
-Prints one JSON object: median, p20 and p80 of a step in microseconds."""
-import json, sys, time
+"""peer.py eager|compile THREADS — the rows of `make bench` as PyTorch users write them, in one process that stays. What it is asked: worker.py."""
+import sys
 import torch
+from worker import serve
 
-row, size, steps, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+F, nn = torch.nn.functional, torch.nn
+compiling, threads = sys.argv[1] == "compile", int(sys.argv[2])
 torch.set_num_threads(threads)
-torch.manual_seed(0)
-F = torch.nn.functional
+current = hasattr(torch, "compile")
+translate = torch.compile if compiling else lambda f: f
 
 
-def perceptron():
-    layers, width = [torch.nn.Flatten()], 784
-    for n in (512, 512, 512, 10):
-        layers += [torch.nn.Linear(width, n), torch.nn.GELU()]
-        width = n
-    return torch.nn.Sequential(*layers[:-1])
-
-
-def lenet():
-    nn = torch.nn
-    return nn.Sequential(nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(),
-                         nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64 * 49, 128), nn.ReLU(), nn.Linear(128, 10))
-
-
-class Block(torch.nn.Module):
-    def __init__(self, width, heads):
+class Perceptron(nn.Module):
+    def __init__(self):
         super().__init__()
-        nn = torch.nn
-        self.heads, self.norm1, self.norm2 = heads, nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.out, self.up, self.down = nn.Linear(width, 3 * width), nn.Linear(width, width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.fc1, self.fc2, self.fc3, self.fc4 = nn.Linear(784, 512), nn.Linear(512, 512), nn.Linear(512, 512), nn.Linear(512, 10)
 
-    def mix(self, x):
-        batch, seq, width = x.shape
-        q, k, v = (t.view(batch, seq, self.heads, -1).transpose(1, 2) for t in self.qkv(x).split(width, -1))
-        if hasattr(F, "scaled_dot_product_attention"):
+    def forward(self, image):
+        x = image.flatten(1)
+        for layer in (self.fc1, self.fc2, self.fc3):
+            x = F.gelu(layer(x), approximate="tanh")
+        return self.fc4(x)
+
+
+class LeNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c1, self.c2 = nn.Conv2d(1, 32, 3, padding=1), nn.Conv2d(32, 64, 3, padding=1)
+        self.f1, self.f2 = nn.Linear(64 * 49, 128), nn.Linear(128, 10)
+
+    def forward(self, image):
+        x = F.max_pool2d(F.relu(self.c1(image)), 2)
+        x = F.max_pool2d(F.relu(self.c2(x)), 2)
+        return self.f2(F.relu(self.f1(x.flatten(1))))
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, width, heads, seq):
+        super().__init__()
+        self.late = torch.full((seq, seq), -1e9).triu(1)      # where there is no op for attention
+        self.heads, self.qkv, self.out = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x):
+        q, k, v = (t.unflatten(-1, (self.heads, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+        if current:
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         else:
-            late = torch.full((seq, seq), -1e9).triu(1)
-            y = torch.softmax(q @ k.transpose(2, 3) * q.shape[-1] ** -0.5 + late, -1) @ v
-        return self.out(y.transpose(1, 2).reshape(x.shape))
+            y = torch.softmax(q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5 + self.late, -1) @ v
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads, seq):
+        super().__init__()
+        self.norm1, self.norm2, self.mix = nn.LayerNorm(width), nn.LayerNorm(width), SelfAttention(width, heads, seq)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x):
         x = x + self.mix(self.norm1(x))
         return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
 
 
-class GPT(torch.nn.Module):
-    def __init__(self, layers=4, width=256, heads=4, vocabulary=256, seq=128):
+class GPT(nn.Module):
+    def __init__(self, layers, width, heads, seq, vocab):
         super().__init__()
-        self.embed, self.positions = torch.nn.Embedding(vocabulary, width), torch.nn.Parameter(torch.randn(seq, width) * 0.02)
-        self.layers = torch.nn.Sequential(*(Block(width, heads) for _ in range(layers)))
-        self.norm, self.head = torch.nn.LayerNorm(width), torch.nn.Linear(width, vocabulary, bias=False)
+        self.embed, self.positions = nn.Embedding(vocab, width), nn.Parameter(torch.randn(seq, width) * 0.02)
+        self.layers = layers
+        for i in range(layers):
+            setattr(self, f"layer{i}", Block(width, heads, seq))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocab, bias=False)
 
     def forward(self, tokens):
-        return self.head(self.norm(self.layers(self.embed(tokens) + self.positions)))
+        x = self.embed(tokens) + self.positions
+        for i in range(self.layers):
+            x = getattr(self, f"layer{i}")(x)
+        return self.head(self.norm(x)).flatten(0, 1)
 
 
-def language():
-    net, tokens = GPT(), torch.randint(0, 256, (size, 129))
-    adam = torch.optim.Adam(net.parameters(), lr=0.001)
+def optimizer(kind, net, **options):
+    """the fastest form that this PyTorch has for the CPU"""
+    try:
+        return kind(net.parameters(), fused=True, **options)
+    except (RuntimeError, TypeError):
+        return kind(net.parameters(), **options)
 
-    def step():
-        adam.zero_grad()
-        loss = F.cross_entropy(net(tokens[:, :-1]).reshape(-1, 256), tokens[:, 1:].reshape(-1))
+
+class Training:
+    def __init__(self, net, kind, inputs, **options):
+        self.net, self.inputs = net, inputs
+        self.optimizer = optimizer(kind, net, **options)
+        self.loss = translate(lambda x, label: F.cross_entropy(net(x), label))
+
+    def step(self):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss(*self.inputs)
         loss.backward()
-        adam.step()
+        self.optimizer.step()
         return loss.item()
-    return step
+
+    def outputs(self):
+        return [self.step(), self.step()]
+
+    def load(self, weights, inputs):
+        self.inputs = [tensor(inputs["image"]), tensor(inputs["label"]).long()]
+        load_net(self.net, weights)
 
 
-def training(net, image):
-    sgd, label = torch.optim.SGD(net.parameters(), lr=0.05), torch.randint(0, 2, (size,))
-
-    def step():
-        sgd.zero_grad()
-        loss = F.cross_entropy(net(image), label)
-        loss.backward()
-        sgd.step()
-        return loss.item()
-    return step
+class Tokens(Training):
+    def load(self, weights, inputs):
+        tokens = tensor(inputs["tokens"]).long()
+        self.inputs = [tokens[:, :-1].contiguous(), tokens[:, 1:].flatten()]
+        load_net(self.net, weights)
 
 
-def inference(net, image):
-    def step():
-        with torch.no_grad():
-            return (net(image).argmax(1) == 0).sum().item()
-    return step
+class Inference:
+    def __init__(self, net, image, label):
+        self.net, self.inputs = net.eval(), (image, label)
+        self.hits = translate(lambda image, label: (net(image).argmax(1) == label).sum())
+
+    def step(self):
+        with torch.inference_mode():
+            return self.hits(*self.inputs).item()
+
+    def outputs(self):
+        return [self.step()]
+
+    load = Training.load
 
 
-def plain(f):
-    def step():
-        with torch.no_grad():
-            return f()
-    return step
+class Plain:
+    """one function of tensors"""
+    def __init__(self, f, *inputs):
+        self.f, self.inputs = translate(f), list(inputs)
+
+    def step(self):
+        with torch.inference_mode():
+            return self.f(*self.inputs)
+
+    def outputs(self):
+        return [self.step()]
+
+    def load(self, weights, inputs):
+        self.inputs[0] = tensor(inputs["x"])
+        if "a" in weights:
+            self.inputs[1] = tensor(weights["a"])
 
 
-if row == "train":
-    step = training(perceptron(), torch.randn(size, 28, 28))
-elif row == "test":
-    step = inference(perceptron(), torch.randn(size, 28, 28))
-elif row == "lenet":
-    step = training(lenet(), torch.randn(size, 1, 28, 28))
-elif row == "gpt":
-    step = language()
-elif row == "chain":
-    x, a = torch.randn(size), torch.rand(size)
-    step = plain(lambda: F.gelu(x * a + 0.5) * 2.0 + x)
-elif row == "soft":
-    x = torch.randn(size, 1024)
-    step = plain(lambda: torch.softmax(x, -1))
-else:
-    x, norm = torch.randn(size, 1024), torch.nn.LayerNorm(1024)
-    step = plain(lambda: norm(x))
+def tensor(shaped):
+    shape, numbers = shaped
+    kind = torch.float32 if numbers.typecode == "f" else torch.int32
+    return torch.frombuffer(numbers, dtype=kind).reshape(shape).clone()
 
-for _ in range(max(3, min(20, steps // 5))):
-    step()
-us = []
-for _ in range(steps):
-    start = time.perf_counter()
-    step()
-    us.append((time.perf_counter() - start) * 1e6)
-us.sort()
-print(json.dumps({"us_median": us[len(us) // 2], "us_p20": us[len(us) // 5], "us_p80": us[len(us) * 4 // 5], "torch": torch.__version__}))
+
+def load_net(net, weights):
+    linear = {id(m.weight) for m in net.modules() if isinstance(m, nn.Linear)}      # stored the other way round
+    with torch.no_grad():
+        for name, p in net.named_parameters():
+            w = tensor(weights[name])
+            p.copy_(w.t() if id(p) in linear else w.reshape(p.shape))
+
+
+def make(row, size):
+    label = torch.randint(0, 2, (size,)) if size < 1e6 else None
+    if row == "train":
+        return Training(Perceptron(), torch.optim.SGD, (torch.randn(size, 28, 28), label), lr=0.05)
+    if row == "test":
+        return Inference(Perceptron(), torch.randn(size, 28, 28), label)
+    if row == "lenet":
+        return Training(LeNet(), torch.optim.SGD, (torch.randn(size, 1, 28, 28), label), lr=0.05)
+    if row == "gpt":
+        tokens = torch.randint(0, 2, (size, 128))
+        return Tokens(GPT(4, 256, 4, 128, 256), torch.optim.Adam, (tokens, tokens.flatten()), lr=0.001)
+    if row == "chain":
+        return Plain(lambda x, a: F.gelu(x * a + 0.5, approximate="tanh") * 2.0 + x, torch.randn(size), torch.rand(size))
+    if row == "soft":
+        return Plain(lambda x: torch.softmax(x, -1), torch.randn(size, 1024))
+    return Plain(nn.LayerNorm(1024), torch.randn(size, 1024))
+
+
+def difference(got, want):
+    """the largest, against the largest wanted"""
+    if isinstance(got, torch.Tensor):
+        want = torch.frombuffer(want, dtype=torch.float32)
+        return ((got.flatten() - want).abs().max() / want.abs().max().clamp(min=1e-9)).item()
+    return abs(got - want[0]) / max(abs(want[0]), 1e-9)
+
+
+serve(make, difference, torch.__version__)
