@@ -147,6 +147,21 @@ static void tell_of_cache(Unit *u, const pxl_program *p)
 	else cx_log(u->cx, IN_COMPILE, LOG_DEBUG, "program `%s`: compiled by %s", p->rt.name, kind);
 }
 
+/* What the model loads and stores is expected, even where passes found that it never happens (R299): a loop of no turns, say. */
+static void expect_streams(const Graph *g, char *seen, RtStream *streams)
+{
+	if (seen[g->index]) return;
+	seen[g->index] = 1;
+	for (int i = 0; i < g->ops.n; i++) {
+		const Op *op = g->ops.at[i];
+		for (int k = 0; k < op_transfers(op); k++) {
+			const Stream *s = op_transfer(op, k).stream;
+			if (s) streams[s->index].used = 1;
+		}
+		for (int k = 0; k < 2 && op->callee[k]; k++) expect_streams(op->callee[k], seen, streams);
+	}
+}
+
 static pxl_status compile_ir(Unit *u, BuildCall *c)
 {
 	pxl_program *p = c->p;
@@ -164,6 +179,7 @@ static pxl_status compile_ir(Unit *u, BuildCall *c)
 	double t1 = now_ms();
 	p->plan_ms = t1 - planning;
 	if (!(p->mod = codegen(p->lowered, p->plan, &u->mem))) return PXL_EMODEL;
+	expect_streams(p->ir->main, NEWN(&u->mem, char, p->ir->graphs.n + 1), p->mod->streams);
 	double t2 = now_ms();
 	JitOptions jo = { .kind = c->o.jit == PXL_JIT_TCC ? JIT_TCC : c->o.jit == PXL_JIT_CC ? JIT_CC : JIT_AUTO,
 	                  .cache_dir = u->cx->cache_dir, .alloc = cx_rt_alloc(u->cx) };

@@ -32,6 +32,16 @@ static const char model[] =
 	"    x = variable(ones([1000]), name = \"x\")\n"
 	"    seed = host_load(h2d_stream(\"seed\", u32[2]))\n"
 	"    host_store(d2h_stream(\"y\", f32[1000]), dropout(x, seed, p = 0.5))\n"
+	"}\n"
+	"program never() {\n"
+	"    fn both(i, o) { host_store(d2h_stream(o, f32[]), host_load(h2d_stream(i, f32[]))) }\n"
+	"    repeat(graph(both, \"loop_in\", \"loop_out\"), 0)\n"
+	"    host_load(h2d_stream(\"dropped\", f32[]))\n"
+	"    fn inner() { conditional(constant(false), graph(both, \"branch_in\", \"branch_out\"), graph(fn() = none)) }\n"
+	"    call(graph(inner))\n"
+	"    graph(both, \"uncalled_in\", \"uncalled_out\")\n"
+	"    h2d_stream(\"idle_in\", f32[])\n"
+	"    d2h_stream(\"idle_out\", f32[])\n"
 	"}\n";
 
 typedef struct World { pxl_ctx *cx; pxl_model *m; pxl_program *p; pxl_session *s; } World;
@@ -192,9 +202,34 @@ static void test_no_training_mode(void)
 	close_world(&w);
 }
 
+/* expected is what a graph of the program loads or stores, at every level, though passes may find that it never happens; not what nobody calls */
+static void test_expected(void)
+{
+	static const char *const used[] = { "loop_in", "loop_out", "dropped", "branch_in", "branch_out" };
+	static const char *const idle[] = { "uncalled_in", "uncalled_out", "idle_in", "idle_out" };
+	World w = open_world("never");
+	pxl_info info;
+	pxl_program_options po = PXL_PROGRAM_OPTIONS_INIT;
+	pxl_program *plain = NULL;
+	float one = 1;
+	po.name = "never";
+	po.level = 0;
+	CHECK("", pxl_program_new(w.m, &po, &plain) == PXL_OK);
+	for (int i = 0; i < 5; i++)
+		for (int k = 0; k < 2; k++) CHECK("R299", pxl_get_info(k ? plain : w.p, pxl_find(w.p, PXL_ANY, used[i]), &info) && info.used);
+	for (int i = 0; i < 4; i++)
+		for (int k = 0; k < 2; k++) CHECK("R299", pxl_get_info(k ? plain : w.p, pxl_find(w.p, PXL_ANY, idle[i]), &info) && !info.used);
+	CHECK("R299 R300", pxl_run(w.s, 1) == PXL_EINVAL && strstr(pxl_session_errmsg(w.s), "`loop_in`"));
+	for (int i = 0; i < 5; i += i == 2 ? 1 : 2) CHECK("", give(&w, used[i], array_of(PXL_F32, 0, 0, 0, &one)) == PXL_OK);
+	CHECK("R299 R306", pxl_run(w.s, 1) == PXL_OK && pxl_read(w.s, pxl_find(w.p, PXL_OUTPUT, "loop_out"), &one, 4) == PXL_OK);
+	pxl_program_free(plain);
+	close_world(&w);
+}
+
 int main(void)
 {
 	test_detached();
+	test_expected();
 	test_wrong_program();
 	test_narrowing();
 	test_shapes();
