@@ -56,6 +56,17 @@ static int file_path(const pxl_map *m, const char *name, char *path, size_t size
 	return 1;
 }
 
+/* Two variables in one file would overwrite each other; where nothing is written they may have the same beginning. */
+static const RtMap *sharing(const struct Maps *m, const FileMap *f)
+{
+	for (int i = 0; i < m->n; i++) {
+		const FileMap *g = &m->file[i];
+		int same = f->fresh || g->fresh ? !strcmp(f->path, g->path) : f->device == g->device && f->inode == g->inode;
+		if (same && !(f->read_only && g->read_only)) return &m->row[i];
+	}
+	return NULL;
+}
+
 static pxl_status map_variable(pxl_session *s, const pxl_map *m, int var)
 {
 	char path[4096];
@@ -66,6 +77,11 @@ static pxl_status map_variable(pxl_session *s, const pxl_map *m, int var)
 	memcpy(want.dim, v->dim, sizeof want.dim);
 	if (!file_path(m, v->name, path, sizeof path)) return session_fail(s, PXL_EIO, "the path `%s` is too long", m->path);
 	if (map_open(f, path, &want, !!(m->how & PXL_MAP_READ_EXISTING), &al, &s->err)) return (pxl_status)s->err.status;
+	const RtMap *other = sharing(s->maps, f);
+	if (other) {
+		map_close(f);
+		return session_fail(s, PXL_EINVAL, "`%s` cannot hold both `%s` and `%s`: variables need a file each", path, s->p->rt.vars[other->var].name, v->name);
+	}
 	s->maps->row[s->maps->n++] = (RtMap){ var, f->data, f->base, f->size, f->read_only, f->fresh && !(m->how & PXL_MAP_EMPTY) };
 	return PXL_OK;
 }

@@ -63,10 +63,11 @@ typedef struct FileMap {
 	void *data;                                          /* of the array */
 	void *base; size_t size;                             /* of the whole file; 0 when it is empty */
 	int read_only, fresh;                                /* fresh: made now, zeros */
+	dev_t device; ino_t inode;                           /* which file it is, whatever its name */
 } FileMap;
 /* A file that is there is opened for reading and writing, or for reading alone; one that is missing is made. */
 int  map_open(FileMap *m, const char *path, const RtArray *want, int read_existing, const RtAlloc *al, RtErr *e);
-int  map_publish(FileMap *m, RtErr *e);                      /* what was made gets its name */
+int  map_publish(FileMap *m, RtErr *e);                      /* what was made gets its name, unless somebody else has made such a file meanwhile */
 void map_close(FileMap *m);                                  /* what was made and not published is removed */
 
 /* --- idx.c --------------------------------------------------------------------------------------------------- */

@@ -66,6 +66,8 @@ static int map_there(FileMap *m, int fd, const RtArray *want, const RtAlloc *al,
 	struct stat info;
 	size_t offset;
 	if (fstat(fd, &info)) return failed("look at", m->path, errno, e);
+	m->device = info.st_dev;
+	m->inode = info.st_ino;
 	if (!S_ISREG(info.st_mode)) return rt_fail(e, RT_EIO, "cannot map `%s`: it is not a file", m->path);
 	int st = find_data(m, want, (size_t)info.st_size, al, &offset, e);
 	if (st || !want->bytes) return st;
@@ -111,7 +113,9 @@ int map_publish(FileMap *m, RtErr *e)
 {
 	if (!m->temp[0]) return RT_OK;
 	if (m->size && msync(m->base, m->size, MS_SYNC)) return failed("write", m->path, errno, e);
-	if (rename(m->temp, m->path)) return failed("make", m->path, errno, e);
+	int linked = !link(m->temp, m->path);
+	if (!linked && errno == EEXIST) return rt_fail(e, RT_EIO, "cannot make `%s`: such a file has been made meanwhile, by somebody else or for another variable", m->path);
+	if (linked ? unlink(m->temp) : rename(m->temp, m->path)) return failed("make", m->path, errno, e);      /* not every file system has links */
 	m->temp[0] = 0;
 	return RT_OK;
 }

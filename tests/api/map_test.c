@@ -12,6 +12,7 @@ static const char model[] =
 	"program main() {\n"
 	"    w = variable([1.0, 2.0, 3.0], name = \"w\")\n"
 	"    b = variable(zeros([2, 2], i32), name = \"layer/b\")\n"
+	"    u = variable([4.0, 5.0, 6.0], name = \"u\")\n"
 	"    w += 1.0\n"
 	"    b += 1\n"
 	"    host_store(d2h_stream(\"y\", f32[3]), w)\n"
@@ -172,6 +173,28 @@ static void test_undone(void)
 	CHECK("A41", access("undone/layer%b.npy", F_OK) != 0 && rmdir("undone") == 0);
 }
 
+/* a file is one variable's, under whatever name; read alone it may be several variables' beginning */
+static void test_shared(void)
+{
+	World a;
+	pxl_map same[] = { { "w", "one", 0 }, { "u", "one", 0 } }, other_name[] = { { "w", "one", 0 }, { "u", "./one", 0 } };
+	CHECK("R135", open_world(&a, same, 2) == PXL_EINVAL && strstr(pxl_errmsg(a.cx), "cannot hold both `w` and `u`") && access("one", F_OK));
+	close_world(&a);
+	/* made by both: the first has it */
+	CHECK("R135", open_world(&a, other_name, 2) == PXL_EIO && strstr(pxl_errmsg(a.cx), "has been made meanwhile") && is("one", 1, 2, 3));
+	close_world(&a);
+	CHECK("R135", open_world(&a, other_name, 2) == PXL_EINVAL && strstr(pxl_errmsg(a.cx), "cannot hold both"));
+	close_world(&a);
+	CHECK("", link("one", "two") == 0);
+	other_name[1].path = "two";
+	CHECK("R135", open_world(&a, other_name, 2) == PXL_EINVAL && strstr(pxl_errmsg(a.cx), "cannot hold both"));
+	close_world(&a);
+	other_name[0].how = other_name[1].how = PXL_MAP_READ_EXISTING;
+	float x[3];
+	CHECK("R137", open_world(&a, other_name, 2) == PXL_OK && pxl_read(a.s, pxl_find(a.p, PXL_VARIABLE, "u"), x, 12) == PXL_OK && x[2] == 3);
+	close_world(&a);
+}
+
 int main(void)
 {
 	char dir[] = "/tmp/pxl-map-XXXXXX", cmd[64];
@@ -180,6 +203,7 @@ int main(void)
 	test_read_only();
 	test_npy();
 	test_undone();
+	test_shared();
 	snprintf(cmd, sizeof cmd, "rm -rf '%s'", dir);
 	CHECK("", system(cmd) == 0);
 	return check_done();
