@@ -50,7 +50,7 @@ static int level_of(const PassOptions *o, int i)
 
 static int wanted(const PassOptions *o, int i)
 {
-	return rows[i].level <= level_of(o, i);
+	return rows[i].level <= level_of(o, i) && !(o->alone && o->disabled >> i & 1);
 }
 
 int passes_run(Ir *ir, const PassOptions *o)

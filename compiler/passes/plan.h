@@ -47,6 +47,7 @@ typedef struct PassOptions {
 	int verify;                  /* run ir_verify after every pass: tests and debug builds */
 	const char *stop_after;      /* name of a pass: the pipeline ends there (`emit ir --after cse`) */
 	unsigned long disabled;      /* bit i: pass number i of passes.def is left out, or does as at -O0 (`--no-pass fuse`) */
+	int alone;                   /* those left out are left out, needed or not: tests of one pass */
 	struct PassTime { const char *name; double ms; } *times;    /* one per pass, filled if not NULL */
 } PassOptions;
 

@@ -43,7 +43,7 @@ static int listed(const char *list, const char *name)
 
 static int run_passes(Ir *ir, const char *list)
 {
-	PassOptions o = { .level = 2, .verify = 1 };
+	PassOptions o = { .level = 2, .verify = 1, .alone = 1 };
 	for (int i = 0; i < pass_count(); i++)
 		if (!listed(list, pass_name(i))) o.disabled |= 1ul << i;
 	return passes_run(ir, &o);
