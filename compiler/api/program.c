@@ -127,13 +127,16 @@ static void list_infos(pxl_program *p, Arena *mem)
 	}
 }
 
-/* sessions give every replica the same initial values */
+/* sessions give every replica the same initial values, and take one value back */
 static int one_group(Unit *u, const Ir *ir)
 {
 	for (int i = 0; i < ir->main->tensors.n; i++) {
 		const Tensor *t = ir->main->tensors.at[i];
-		if (t->kind != T_VARIABLE || ir->groupings.at[t->grouping]->count == 1) continue;
-		diag(&u->ds, E0122, t->at, "variables with several groups of replicas (`%s`) cannot run yet", t->name);
+		if (t->kind != T_VARIABLE) continue;
+		int several = ir->groupings.at[t->grouping]->count > 1;
+		if (!several && (t->retrieval != ALL_REPLICAS || ir->replicas == 1)) continue;
+		diag(&u->ds, E0122, t->at, several ? "variables with several groups of replicas (`%s`) cannot run yet" :
+		     "a variable that is read from all replicas (`%s`) cannot run yet on more than one", t->name);
 		return 0;
 	}
 	return 1;
