@@ -328,6 +328,11 @@ const Builtin graph_methods[] = {
 #define O(c) ((c)->self.u.op)
 static Value op_id(Elab *e, Call *c)      { (void)e; return v_int(O(c)->id); }
 static Value op_type_of(Elab *e, Call *c) { return v_cstr(e->mem, op_type_name(O(c))); }
+static Value op_context(Elab *e, Call *c)
+{
+	static const char *const names[EXEC_COUNT] = { "Normal", "WeightsFromHostFragment", "WeightsToHostFragment", "AccumulateOuterFragment" };
+	return v_cstr(e->mem, names[O(c)->exec]);
+}
 static Value op_outs(Elab *e, Call *c)    { return v_tensors(e->mem, O(c)->out.at, O(c)->out.n); }
 static Value op_ins(Elab *e, Call *c)
 {
@@ -346,6 +351,6 @@ static Value op_after(Elab *e, Call *c)
 }
 
 const Builtin op_methods[] = {
-	{ "id", NULL, op_id }, { "type", NULL, op_type_of }, { "inputs", NULL, op_ins }, { "outputs", NULL, op_outs },
+	{ "id", NULL, op_id }, { "type", NULL, op_type_of }, { "execution_context", NULL, op_context }, { "inputs", NULL, op_ins }, { "outputs", NULL, op_outs },
 	{ "after", NULL, op_after }, { NULL, NULL, NULL }
 };

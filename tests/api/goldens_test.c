@@ -46,11 +46,13 @@ static int doubles(const char *shape, int n0, int n1, int d, int r)
 	         "    fn body() { host_store(o, host_load(i) * 2.0) }\n    repeat(graph(body), %d)\n}\n", r, d, shape, shape, d);
 	for (int i = 0; i < n; i++) x[i] = (float)i;
 	ok = open_world(&w, text);
-	const int64_t whole[] = { d, r, n0, n1 }, squeezed[] = { d, r * n0 * n1 };
+	const int64_t whole[] = { d, r, n0, n1 }, squeezed[] = { d, r * n0 * n1 }, kept[] = { d, n0 };
 	pxl_array a = array_f32(x, 4, whole), b = array_f32(x, r > 1 && n0 > 1 ? 4 : 2, r > 1 && n0 > 1 ? whole : squeezed);
 	pxl_info info;
 	ok = ok && pxl_get_info(w.p, w.out, &info) && info.rank == (d > 1) + (r > 1) + (n1 > 1 ? 2 : 1) && info.nelem == (size_t)n;
-	ok = ok && (n1 == 1 || pxl_write_array(w.s, w.in, &a) == PXL_OK) && (n1 > 1 || pxl_write_array(w.s, w.in, &b) == PXL_OK);
+	pxl_array c = array_f32(x, r > 1 ? 3 : 2, r > 1 ? whole : kept);      /* [d, r, n0], or [d, n0]: the stream's own dimension of 1 is kept */
+	ok = ok && (n1 == 1 || pxl_write_array(w.s, w.in, &a) == PXL_OK) && (n1 > 1 || pxl_write_array(w.s, w.in, &c) == PXL_OK);
+	ok = ok && (n1 > 1 || pxl_write_array(w.s, w.in, &b) == PXL_OK);
 	ok = ok && pxl_run(w.s, 1) == PXL_OK && pxl_read(w.s, w.out, y, sizeof *y * (size_t)n) == PXL_OK;
 	for (int i = 0; ok && i < n; i++) ok = y[i] == 2 * x[i];
 	if (!ok) printf("[%s], %d transfers, %d replicas: %s\n", shape, d, r, pxl_session_errmsg(w.s));
@@ -152,8 +154,28 @@ static void test_leaving(void)
 	close_world(&w);
 }
 
+/* nothing is acquired to compile: what is made apart from a device is attached when it is wanted, and is apart again afterwards */
+static void test_apart(void)
+{
+	World w;
+	pxl_session_options o = PXL_SESSION_OPTIONS_INIT;
+	pxl_traffic t = PXL_TRAFFIC_INIT;
+	float v;
+	o.detached = 1;
+	CHECK("", open_world(&w, "program main() {\n    v = variable(1.0, name = \"v\")\n    v += 1.0\n}\n"));
+	int i = pxl_find(w.p, PXL_VARIABLE, "v");
+	pxl_session_free(w.s);
+	CHECK("R272", pxl_session_new(w.p, &o, &w.s) == PXL_OK && !pxl_is_attached(w.s) && pxl_run(w.s, 1) == PXL_EINVAL);
+	pxl_get_traffic(w.s, &t);
+	CHECK("R272 R280", t.weights_from_host == 0 && pxl_read(w.s, i, &v, 4) == PXL_OK && v == 1);
+	CHECK("R272 R274", pxl_attach(w.s) == PXL_OK && pxl_is_attached(w.s) && pxl_run(w.s, 1) == PXL_OK);
+	CHECK("R272 R275", pxl_detach(w.s, 1) == PXL_OK && !pxl_is_attached(w.s) && pxl_run(w.s, 1) == PXL_EINVAL && pxl_read(w.s, i, &v, 4) == PXL_OK && v == 2);
+	close_world(&w);
+}
+
 int main(void)
 {
+	test_apart();
 	test_sizes();
 	test_uneven();
 	test_kinds();
