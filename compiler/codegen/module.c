@@ -239,14 +239,42 @@ static void mark_used_streams(Module *m, const Op *op)
 	}
 }
 
+/* How often a name is wanted by streams of one direction, as written or as made unique. */
+static Map count_names(Emit *e, int is_input)
+{
+	Map n = { 0 };
+	for (int i = 0; i < e->ir->streams.n; i++) {
+		const Stream *s = e->ir->streams.at[i];
+		if (s->is_input != is_input) continue;
+		map_set(e->mem, &n, s->name, (void *)((intptr_t)map_get(&n, s->name) + 1));
+		if (s->asked && s->asked != s->name) map_set(e->mem, &n, s->asked, (void *)((intptr_t)map_get(&n, s->asked) + 1));
+	}
+	return n;
+}
+
+/* The host knows a stream by the name that the model gives it, although a tensor may have had that name first; where two streams
+ * of one direction ask for the same, by their unique names. */
+static const char **stream_host_names(Emit *e)
+{
+	const char **name = NEWN(e->mem, const char *, e->ir->streams.n + 1);
+	const Map wanted[2] = { count_names(e, 0), count_names(e, 1) };
+	for (int i = 0; i < e->ir->streams.n; i++) {
+		const Stream *s = e->ir->streams.at[i];
+		int alone = s->asked && (intptr_t)map_get(&wanted[s->is_input], s->asked) == 1;
+		name[i] = alone ? s->asked : s->name;
+	}
+	return name;
+}
+
 static void list_streams(Emit *e, Module *m)
 {
+	const char **name = stream_host_names(e);
 	m->nstream = e->ir->streams.n;
 	m->streams = NEWN(e->mem, RtStream, m->nstream + 1);
 	for (int i = 0; i < m->nstream; i++) {
 		const Stream *s = e->ir->streams.at[i];
 		RtStream *r = &m->streams[i];
-		*r = (RtStream){ .name = s->name, .is_input = s->is_input, .dtype = s->spec.dtype, .rank = s->spec.shape.rank,
+		*r = (RtStream){ .name = name[i], .is_input = s->is_input, .dtype = s->spec.dtype, .rank = s->spec.shape.rank,
 		                 .nelem = (size_t)shape_nelems(s->spec.shape) };
 		memcpy(r->dim, s->spec.shape.dim, sizeof r->dim);
 		r->bytes = r->nelem * dtype_size(r->dtype);

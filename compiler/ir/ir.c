@@ -189,6 +189,7 @@ Stream *ir_stream(Build *b, int is_input, Spec spec, const char *name)
 	Stream *s = NEW(ir->mem, Stream);
 	s->index = ir->streams.n;
 	s->name = ir_name(ir->main, name ? name : is_input ? "h2d_stream" : "d2h_stream");
+	s->asked = name ? intern_str(ir->names, name) : NULL;
 	s->is_input = is_input;
 	s->spec = spec;
 	s->ir = ir;

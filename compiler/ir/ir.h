@@ -164,6 +164,7 @@ struct Graph {
 typedef struct Stream {
 	int index;                   /* in ir->streams */
 	const char *name;            /* unique in the Ir */
+	const char *asked;           /* as the model has it; NULL: nothing was said. The host's name for it, see stream_host_names */
 	int is_input;
 	Spec spec;
 	Ir *ir;

@@ -173,8 +173,25 @@ static void test_apart(void)
 	close_world(&w);
 }
 
+/* the host finds a stream by the name written in the model, whatever else has that name; two that ask for one name keep it apart */
+static void test_names(void)
+{
+	World w;
+	float x = 5, y = 0, v = 0;
+	CHECK("", open_world(&w, "program main() {\n    v = variable(1.0, name = \"x\")\n    y = constant(2.0, name = \"y\")\n    i = h2d_stream(\"x\", f32[])\n"
+	                         "    assert i.name == \"x__t0\"\n    accumulate_(v, host_load(i) * y)\n    host_store(d2h_stream(\"y\", f32[]), y + 1.0)\n"
+	                         "    host_store(d2h_stream(\"two\", f32[]), y)\n    host_store(d2h_stream(\"two\", f32[]), y)\n}\n"));
+	int var = pxl_find(w.p, PXL_VARIABLE, "x");
+	CHECK("R49 R300", w.in >= 0 && w.out >= 0 && var >= 0 && w.in != var && pxl_find(w.p, PXL_INPUT, "x__t0") == -1);
+	CHECK("R49 R298", pxl_write(w.s, w.in, &x, 4) == PXL_OK && pxl_run(w.s, 1) == PXL_OK && pxl_read(w.s, w.out, &y, 4) == PXL_OK && y == 3);
+	CHECK("R49 R290", pxl_read(w.s, var, &v, 4) == PXL_OK && v == 11);
+	CHECK("R48", pxl_find(w.p, PXL_OUTPUT, "two") >= 0 && pxl_find(w.p, PXL_OUTPUT, "two__t2") >= 0);
+	close_world(&w);
+}
+
 int main(void)
 {
+	test_names();
 	test_apart();
 	test_sizes();
 	test_uneven();
