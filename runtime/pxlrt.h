@@ -59,8 +59,8 @@ struct pxlrt_lane {                      /* the public head of a lane; the sessi
 	X(div, p / q, div_i64(p, q), q ? p / q : 0, "div(g, q); neg(mul(g, div(y, q)))") \
 	X(mod, LIBM(fmod)(p, q), mod_i64(p, q), q ? p % q : 0, "g; neg(mul(g, mul(sign(div(p, q)), floor(abs(div(p, q))))))") \
 	X(pow, LIBM(pow)(p, q), pow_i64(p, q), pow_u64(p, q), "") \
-	X(min, (p < q) | (p != p) ? p : q, p < q ? p : q, p < q ? p : q, "sel(eq(p, y), g, 0.0); sel(eq(q, y), g, 0.0)") \
-	X(max, (p > q) | (p != p) ? p : q, p > q ? p : q, p > q ? p : q, "sel(eq(p, y), g, 0.0); sel(eq(q, y), g, 0.0)") \
+	X(min, p != p ? p : p < q ? p : q, p < q ? p : q, p < q ? p : q, "sel(eq(p, y), g, 0.0); sel(eq(q, y), g, 0.0)") \
+	X(max, p != p ? p : p > q ? p : q, p > q ? p : q, p > q ? p : q, "sel(eq(p, y), g, 0.0); sel(eq(q, y), g, 0.0)") \
 	X(eq, p == q, p == q, p == q, "truth") X(ne, p != q, p != q, p != q, "truth") \
 	X(lt, p < q, p < q, p < q, "truth") X(le, p <= q, p <= q, p <= q, "truth") \
 	X(gt, p > q, p > q, p > q, "truth") X(ge, p >= q, p >= q, p >= q, "truth") \

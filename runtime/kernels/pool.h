@@ -31,7 +31,7 @@
 #define PCAT(a, b) PCAT2(a, b)
 #define P(name) PCAT(name, PS)
 
-VM PT P(joined)(PT p, PT q, const int max) { return max ? (p > q) | (p != p) ? p : q : p + q; }
+VM PT P(joined)(PT p, PT q, const int max) { return max ? p != p ? p : p > q ? p : q : p + q; }
 
 /* the first and behind the last window along an axis that lies wholly in it */
 VM void P(inside)(const PoolAxis *a, long *lo, long *hi)

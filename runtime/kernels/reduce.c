@@ -13,7 +13,7 @@
 #include <limits.h>
 #include <string.h>
 
-enum { PIECE = 65536, BAND = 64, COLS = 256 };
+enum { PIECE = 65536, BAND = 64, COLS = 256, AHEAD = 6 };
 
 typedef struct Axes { int n; long dim[PXLRT_MAXRANK], stride[PXLRT_MAXRANK], count; } Axes;
 
@@ -59,6 +59,7 @@ static void fold_axes(Fold *f, const struct pxlrt_reduce *d)
 static long axes_at(const Axes *a, long i)
 {
 	long o = 0;
+	if (a->n == 1) return i * a->stride[0];
 	for (int x = a->n - 1; x >= 0; x--) o += i % a->dim[x] * a->stride[x], i /= a->dim[x];
 	return o;
 }
@@ -152,7 +153,8 @@ static void store_result(const Fold *f, Acc a, double m, long at)
 	case PXLRT_U64: b.u[0] = f->final == PXLRT_MEAN ? a.u / (u64)f->red.count : a.u; break;
 	default: b.i[0] = f->final == PXLRT_MEAN ? floor_div((i64)a.u, f->red.count) : (i64)a.u;
 	}
-	f->rt->st[f->dtype](at_elem_mut(f->y, f->dtype, at), 1, &b, 1);
+	if (f->dtype == DT_F32) ((float *)(void *)f->y)[at] = b.f32[0];      /* the most common by far */
+	else f->rt->st[f->dtype](at_elem_mut(f->y, f->dtype, at), 1, &b, 1);
 }
 
 /* --- rows ------------------------------------------------------------------------------------------------------------------ */
@@ -163,6 +165,7 @@ static Acc row_stretch(const Fold *f, const char *x, long stride, long n, const 
 	Block b;
 	Acc a = acc_start(f);
 	int direct = stride == 1 && is_native(f->dtype) && !is_mapped(f);
+	if (direct && n <= BLOCK_MAX) return block_fold(f, x, n);
 	for (long at = 0; at < n; at += BLOCK_MAX) {
 		long k = min_l(BLOCK_MAX, n - at);
 		const void *src = at_elem(x, f->dtype, at * stride);
@@ -179,6 +182,7 @@ static Acc row_range(const Fold *f, const char *base, long lo, long hi, const vo
 	int last = f->red.n - 1;
 	long dim = f->red.n ? f->red.dim[last] : 1, stride = f->red.n ? f->red.stride[last] : 1;
 	Acc a = acc_start(f);
+	if (f->red.n == 1) return row_stretch(f, at_elem(base, f->dtype, lo * stride), stride, hi - lo, m);
 	while (lo < hi) {
 		long in = lo % dim, n = min_l(dim - in, hi - lo);
 		Acc p = row_stretch(f, at_elem(base, f->dtype, axes_at(&f->red, lo)), stride, n, m);
@@ -191,6 +195,7 @@ static Acc row_range(const Fold *f, const char *base, long lo, long hi, const vo
 static Acc row_pieces(const Fold *f, const char *base, const void *m)
 {
 	Acc a = acc_start(f);
+	if (f->red.count <= PIECE) return row_range(f, base, 0, f->red.count, m);
 	for (long lo = 0; lo < f->red.count; lo += PIECE) {
 		Acc p = row_range(f, base, lo, min_l(lo + PIECE, f->red.count), m);
 		acc_add(f, &a, &p);
@@ -277,6 +282,12 @@ static Acc block_get(const Fold *f, const Block *b, long i)
 	return a;
 }
 
+/* rows lie far apart: what comes after the next few is asked for early */
+static void fetch_ahead(const Fold *f, const char *row, long n)
+{
+	for (long at = 0; at < n * (long)class_size(f->cls); at += 64) __builtin_prefetch(row + at);
+}
+
 /* rows [lo, hi) of the reduced space into acc; rows that need neither widening nor mapping are used where they are */
 static void column_band(const Fold *f, const char *base, long stride, long n, long lo, long hi, const Block *m, Block *acc)
 {
@@ -285,6 +296,7 @@ static void column_band(const Fold *f, const char *base, long stride, long n, lo
 	for (long r = lo; r < hi; r++) {
 		const char *row = at_elem(base, f->dtype, axes_at(&f->red, r));
 		Block *to = r == lo ? acc : &x;
+		if (direct && r + AHEAD < f->red.count) fetch_ahead(f, at_elem(base, f->dtype, axes_at(&f->red, r + AHEAD)), n);
 		if (direct && r > lo) {
 			column_step(f, acc, row, n);
 			continue;

@@ -1,21 +1,41 @@
 /* scatter.c — elements moved to, added up at, or taken from computed positions along one axis; and windows at computed places.
  *
  * Only the coordinate along the axis is computed, so two elements can meet only within one line along it.  Lines are spread
- * over the pool and each is walked in order: sums and the last writer do not depend on the number of threads. */
+ * over the pool and each is walked in order: sums and the last writer do not depend on the number of threads.  Neighbouring
+ * lines with the same indices (whole rows, most often) are walked together. */
 #include "runtime/kernels/kernels.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-typedef struct Scatter { const struct pxlrt_scatter *d; const char *small; const void *idx; char *big; long lines; } Scatter;
-typedef struct Line { long small, big, idx, small_step; } Line;
+enum { BAND = 256 };                     /* lines walked together, so that there are bands enough to spread */
 
-/* where line number i begins on all three sides */
-static Line line_at(const struct pxlrt_scatter *d, long i)
+/* run: neighbouring lines with the same indices, which are the axes from `rank` on */
+typedef struct Scatter { const struct pxlrt_scatter *d; const char *small; const void *idx; char *big; int rank; long run, bands; } Scatter;
+typedef struct Line { long small, big, idx, small_step, n; } Line;
+
+static void find_run(Scatter *s)
 {
-	Line l = { 0, 0, 0, 1 };
-	long stride = 1;
-	for (int k = d->rank - 1; k >= 0; k--) {
+	const struct pxlrt_scatter *d = s->d;
+	s->run = s->bands = 1;
+	for (s->rank = d->rank; s->rank - 1 > d->axis; s->rank--) {
+		int k = s->rank - 1;
+		if (d->dim[k] != 1 && (d->step[k] || d->stride[k] != s->run)) break;
+		s->run *= d->dim[k];
+	}
+	for (int k = 0; k < s->rank; k++)
+		if (k != d->axis) s->bands *= d->dim[k];
+	s->bands *= (s->run + BAND - 1) / BAND;
+}
+
+/* where band i begins on all three sides, and how many lines it has */
+static Line line_at(const Scatter *s, long i)
+{
+	const struct pxlrt_scatter *d = s->d;
+	long stride = s->run, per = (s->run + BAND - 1) / BAND, first = i % per * BAND;
+	Line l = { first, first, 0, 1, min_l(BAND, s->run - first) };
+	i /= per;
+	for (int k = s->rank - 1; k >= 0; k--) {
 		if (k == d->axis) {
 			l.small_step = stride;
 		} else {
@@ -34,26 +54,28 @@ static Line line_at(const struct pxlrt_scatter *d, long i)
 #define LARGER(a, b)  ((a) > (b) || (a) != (a))
 #define SMALLER(a, b) ((a) < (b) || ((b) != (b) && (a) == (a)))
 
+#define ALONG _Pragma("GCC ivdep") for (long j = 0; j < l.n; j++)
+
 #define LINE(NAME, T, U) \
 static long NAME(const Scatter *s, long number) \
 { \
 	const struct pxlrt_scatter *d = s->d; \
-	Line l = line_at(d, number); \
+	Line l = line_at(s, number); \
 	T *small = (T *)(void *)(uintptr_t)s->small + l.small, *big = (T *)(void *)s->big + l.big; \
 	for (long i = 0; i < d->dim[d->axis]; i++, small += l.small_step) { \
 		i64 at = rt_get_int((DType)d->idx_dtype, s->idx, (size_t)(l.idx + i * d->step[d->axis])); \
 		if (at < 0 || at >= d->limit) { \
 			if (!d->lenient) return l.idx + i * d->step[d->axis]; \
-			if (d->mode == PXLRT_SCATTER_READ) *small = 0; \
+			if (d->mode == PXLRT_SCATTER_READ) memset(small, 0, (size_t)l.n * sizeof(T)); \
 			continue; \
 		} \
 		T *y = big + at * d->stride[d->axis]; \
 		switch (d->mode) { \
-		case PXLRT_SCATTER_READ: *small = *y; break; \
-		case PXLRT_SCATTER_WRITE: *y = *small; break; \
-		case PXLRT_SCATTER_SUM: *y = (T)((U)*y + (U)*small); break; \
-		case PXLRT_SCATTER_MAX: if (LARGER(*small, *y)) *y = *small; break; \
-		default: if (SMALLER(*small, *y)) *y = *small; \
+		case PXLRT_SCATTER_READ: ALONG small[j] = y[j]; break; \
+		case PXLRT_SCATTER_WRITE: ALONG y[j] = small[j]; break; \
+		case PXLRT_SCATTER_SUM: ALONG y[j] = (T)((U)y[j] + (U)small[j]); break; \
+		case PXLRT_SCATTER_MAX: ALONG y[j] = LARGER(small[j], y[j]) ? small[j] : y[j]; break; \
+		default: ALONG y[j] = SMALLER(small[j], y[j]) ? small[j] : y[j]; \
 		} \
 	} \
 	return -1; \
@@ -90,11 +112,10 @@ static int scatter_body(RtLane *ln, void *ctx, long lo, long hi)
 
 int k_scatter(struct pxlrt_lane *lane, const struct pxlrt_scatter *d, void *small, const void *idx, void *big)
 {
-	Scatter s = { d, small, idx, big, 1 };
-	for (int k = 0; k < d->rank; k++)
-		if (k != d->axis) s.lines *= d->dim[k];
+	Scatter s = { .d = d, .small = small, .idx = idx, .big = big };
 	if (!d->dim[d->axis]) return 0;
-	return span_run(rt_lane(lane), scatter_body, &s, s.lines, piece_of(s.lines, 4 * (double)d->dim[d->axis]));
+	find_run(&s);
+	return span_run(rt_lane(lane), scatter_body, &s, s.bands, piece_of(s.bands, (double)d->dim[d->axis] * (4 + 0.2 * (double)min_l(s.run, BAND))));
 }
 
 /* --- windows ------------------------------------------------------------------------------------------------- */

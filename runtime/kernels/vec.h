@@ -190,31 +190,54 @@ CVT_TO_FLOAT(U64, u64, f32_odd(u64_odd(v)))
 
 enum { LANES = 64 };
 
-/* lane[j] op= x[64 i + j]; then lane j takes j + 32, j + 16, … */
+/* all of x[0, n), element i + j by lane j */
+#define LANES_DO(n, ...) \
+	{ \
+		long i = 0; \
+		for (; i + LANES <= (n); i += LANES) \
+			_Pragma("GCC ivdep") for (int j = 0; j < LANES; j++) __VA_ARGS__ \
+		for (int j = 0; i + j < (n); j++) __VA_ARGS__ \
+	}
+/* lane j takes j + 32, j + 16, … */
+#define TREE(...) \
+	HALVE(32, __VA_ARGS__) HALVE(16, __VA_ARGS__) HALVE(8, __VA_ARGS__) HALVE(4, __VA_ARGS__) HALVE(2, __VA_ARGS__) HALVE(1, __VA_ARGS__)
+#define HALVE(W, ...) { enum { w = W }; EACH_LANE(W) __VA_ARGS__ }
+#define EACH_LANE(W) _Pragma("GCC ivdep") for (int j = 0; j < W; j++)
+
 #define FOLD(S, T, name, start, step) \
 	static T S##_fold_##name(const T *x, long n) \
 	{ \
 		T lane[LANES]; \
-		long i = 0; \
 		for (int j = 0; j < LANES; j++) lane[j] = (start); \
-		for (; i + LANES <= n; i += LANES) \
-			for (int j = 0; j < LANES; j++) { T p = lane[j], q = x[i + j]; lane[j] = (step); } \
-		for (int j = 0; i + j < n; j++) { T p = lane[j], q = x[i + j]; lane[j] = (step); } \
-		for (int w = LANES / 2; w; w /= 2) \
-			for (int j = 0; j < w; j++) { T p = lane[j], q = lane[j + w]; lane[j] = (step); } \
+		LANES_DO(n, { T p = lane[j], q = x[i + j]; lane[j] = (step); }) \
+		TREE({ T p = lane[j], q = lane[j + w]; lane[j] = (step); }) \
 		return lane[0]; \
 	}
-#define FOLDS(S, T, W, AS, lowest, highest, above, below) \
-	FOLD(S, T, sum, 0, (T)((W)p + (W)q)) FOLD(S, T, prod, 1, (T)((W)p * (W)q)) \
-	FOLD(S, T, max, lowest, above) FOLD(S, T, min, highest, below) \
+/* an extreme of floats: numbers fold as one instruction does it, and a NaN is kept beside them */
+#define FOLD_EXTREME(S, T, name, start, OP) \
+	static T S##_fold_##name(const T *x, long n) \
+	{ \
+		T lane[LANES], nan[LANES] = { 0 }; \
+		for (int j = 0; j < LANES; j++) lane[j] = (start); \
+		LANES_DO(n, { T p = lane[j], q = x[i + j]; lane[j] = p OP q ? p : q; nan[j] = q == q ? nan[j] : q; }) \
+		TREE({ T p = lane[j], q = lane[j + w]; lane[j] = p OP q ? p : q; nan[j] = nan[j] == nan[j] ? nan[j + w] : nan[j]; }) \
+		return nan[0] == nan[0] ? lane[0] : nan[0]; \
+	}
+#define FOLDS_TO(S, T, AS) \
 	static void sum_##S(Acc *out, const void *x, long n) { out->AS = S##_fold_sum(x, n); } \
 	static void prod_##S(Acc *out, const void *x, long n) { out->AS = S##_fold_prod(x, n); } \
 	static void max_##S(void *out, const void *x, long n) { *(T *)out = S##_fold_max(x, n); } \
 	static void min_##S(void *out, const void *x, long n) { *(T *)out = S##_fold_min(x, n); }
-FOLDS(f32, float, float, f, -INFINITY, INFINITY, (p > q) | (p != p) ? p : q, (p < q) | (p != p) ? p : q)
-FOLDS(f64, double, double, f, -(double)INFINITY, (double)INFINITY, (p > q) | (p != p) ? p : q, (p < q) | (p != p) ? p : q)
-FOLDS(i64, i64, u64, u, LLONG_MIN, LLONG_MAX, p > q ? p : q, p < q ? p : q)
-FOLDS(u64, u64, u64, u, 0, ULLONG_MAX, p > q ? p : q, p < q ? p : q)
+#define FLOAT_FOLDS(S, T) \
+	FOLD(S, T, sum, 0, p + q) FOLD(S, T, prod, 1, p * q) \
+	FOLD_EXTREME(S, T, max, -(T)INFINITY, >) FOLD_EXTREME(S, T, min, (T)INFINITY, <) FOLDS_TO(S, T, f)
+#define INT_FOLDS(S, T, lowest, highest) \
+	FOLD(S, T, sum, 0, (T)((u64)p + (u64)q)) FOLD(S, T, prod, 1, (T)((u64)p * (u64)q)) \
+	FOLD(S, T, max, lowest, p > q ? p : q) FOLD(S, T, min, highest, p < q ? p : q) FOLDS_TO(S, T, u)
+FLOAT_FOLDS(f32, float)
+FLOAT_FOLDS(f64, double)
+INT_FOLDS(i64, i64, LLONG_MIN, LLONG_MAX)
+INT_FOLDS(u64, u64, 0, ULLONG_MAX)
 
 /* whole rows: block sums are added up in double */
 #define EXP_SUM(S, T) \
@@ -239,18 +262,10 @@ SCALE_BACK(f64, double)
 
 /* --- norms of groups: h = (x - mean) inv; sums over 64 lanes as above ------------------------------------------------- */
 
-#define LANES_DO(n, ...) \
-	{ \
-		long i = 0; \
-		for (; i + LANES <= (n); i += LANES) \
-			_Pragma("GCC ivdep") for (int j = 0; j < LANES; j++) __VA_ARGS__ \
-		for (int j = 0; i + j < (n); j++) __VA_ARGS__ \
-	}
 #define GROUP_NORMS(S, T) \
 	static inline T add_lanes_##S(T *lane) \
 	{ \
-		for (int w = LANES / 2; w; w /= 2) \
-			for (int j = 0; j < w; j++) lane[j] += lane[j + w]; \
+		TREE({ lane[j] += lane[j + w]; }) \
 		return lane[0]; \
 	} \
 	static double spread_##S(const T *x, T mean, long n) \
