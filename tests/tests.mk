@@ -55,7 +55,7 @@ bench: all $(BUILD)/b/machine $(BUILD)/b/tuned.so
 bench-quick: all $(BUILD)/b/machine $(BUILD)/b/tuned.so
 	@$(BENCH_ENV) $(BENCH_PY) tests/bench/bench.py --quick $(ROWS)
 bench-ablation: all
-	@$(BENCH_ENV) $(BENCH_PY) tests/bench/ablation.py
+	@$(BENCH_ENV) $(BENCH_PY) tests/bench/ablation.py $(ROWS)
 bench-docs:
 	@$(BENCH_ENV) $(BENCH_PY) tests/bench/performance.py docs/performance.md
 count: all

@@ -18,22 +18,22 @@ TOLERANCE = 1e-4
 # Memory that glibc once took is kept: without this each large result is faulted in anew, which says nothing about the peer's own code.
 KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "2147483647", "MALLOC_TOP_PAD_": "67108864"}
 
-Peer = namedtuple("Peer", "name python module script mode env")
+Peer = namedtuple("Peer", "name python module script mode env without", defaults=[()])
 VENV = os.path.join(PEERS, "bin", "python")
 SHIM = os.path.abspath(os.path.join(BUILD, "b", "tuned.so"))
 KNOWN = [Peer("eager", VENV, "torch", "peer.py", "eager", KEPT),
          Peer("compile", VENV, "torch", "peer.py", "compile", dict(KEPT, TORCHINDUCTOR_CACHE_DIR=os.path.abspath(os.path.join(BUILD, "inductor")))),
          Peer("stock", "/usr/bin/python3", "torch", "peer.py", "eager", {}),
          Peer("tuned", "/usr/bin/python3", "torch", "peer.py", "eager", dict(KEPT, LD_PRELOAD=SHIM)),
-         Peer("jax", VENV, "jax", "peer_jax.py", "jit", KEPT)]
+         Peer("jax", VENV, "jax", "peer_jax.py", "jit", KEPT, ("gpt",))]
 
 
 class Worker:
-    """a peer's process; None for an answer once it has failed"""
+    """a peer's process; its answer is None where it failed, and always once it has ended"""
     def __init__(self, peer, threads):
         n = str(threads)
         env = dict(os.environ, OMP_NUM_THREADS=n, OPENBLAS_NUM_THREADS=n, PYTHONDONTWRITEBYTECODE="1", **peer.env)
-        self.name, self.log = peer.name, open(os.path.join(SCRATCH, f"{peer.name}{n}.log"), "w+")
+        self.name, self.without, self.log = peer.name, peer.without, open(os.path.join(SCRATCH, f"{peer.name}{n}.log"), "w+")
         self.process = subprocess.Popen([peer.python, os.path.join(HERE, peer.script), peer.mode, n], env=env, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log)
 
@@ -47,10 +47,14 @@ class Worker:
         except BrokenPipeError:
             answer = ""
         if answer:
-            return json.loads(answer)
+            said = json.loads(answer)
+            if "failed" in said:
+                print(f"bench: {self.name} failed at {order}: {said['failed']}", file=sys.stderr)
+            return said if "failed" not in said else None
         self.log.seek(0)
-        print(f"bench: {self.name} failed at {order}: {(self.log.read().strip().splitlines() or ['no word'])[-1]}", file=sys.stderr)
-        self.process = self.process.wait() and None
+        print(f"bench: {self.name} ended at {order}: {(self.log.read().strip().splitlines() or ['no word'])[-1]}", file=sys.stderr)
+        self.process.wait()
+        self.process = None
         return None
 
     def close(self):
@@ -136,7 +140,7 @@ def own_results(row):
 
 def measure(row, threads, peers, options, checks):
     steps = max(3, min(4000, int(options.seconds * 1e6 / time_pxl(row, threads, 5)["us_median"])))
-    ready = {w.name: w for w in peers if w.ask(row=row.family, size=row.size)}
+    ready = {w.name: w for w in peers if row.family not in w.without and w.ask(row=row.family, size=row.size)}
     for name, w in ready.items() if checks else ():
         error = w.ask(**checks)
         if error and not error["error"] < TOLERANCE:
@@ -235,16 +239,21 @@ def keep(new):
     os.replace(RECORDS + ".new", RECORDS)
 
 
-def main(args):
-    quick = "--quick" in args
-    options = namedtuple("Options", "rounds seconds")(1, 0.05) if quick else namedtuple("Options", "rounds seconds")(5, 0.25)
-    # "train test" asks for two families, "train 8" for one row: a number belongs to the word before it
+def row_words(args):
+    """`train test` asks for two families, `train 8` for one row: a number belongs to the word before it"""
     words = []
     for a in args:
         if a.isdigit() and words:
             words[-1] += " " + a
-        elif not a.startswith("--"):
+        else:
             words.append(a)
+    return words
+
+
+def main(args):
+    quick = "--quick" in args
+    options = namedtuple("Options", "rounds seconds")(1, 0.05) if quick else namedtuple("Options", "rounds seconds")(5, 0.25)
+    words = row_words([a for a in args if a != "--quick"])
     wanted = [r for r in table.chosen(words) if os.path.exists(r.model)]
     if not wanted:
         sys.exit(f"bench: no row {' '.join(words)}; there are: {', '.join(map(table.name, table.ROWS))}")
@@ -257,6 +266,7 @@ def main(args):
         wanted = [r for r in wanted if words or r.bytes < 1 << 24 and r.size != 512]
         present = [p for p in present if p.name in ("eager", "tuned")]
     machine, records, checks = describe_machine(), [], {}
+    machine["peers"] = versions(present)
     if machine["load"] > 0.5:
         print(f"bench: the machine is busy (load {machine['load']:.1f}): medians mislead", file=sys.stderr)
     print(f"{machine['cpu']}, {machine['cores']} cores; peak {machine['gflops']} GFLOP/s, DRAM {machine['dram_read']} GB/s read, by 1 and 2 threads")
@@ -269,12 +279,11 @@ def main(args):
                 check = checks[row.family] = own_results(row)
             records.append(judged(measure(row, threads, workers, options, check), machine))
             print_row(records[-1])
+            keep([machine] + records)           # one that is stopped has what it measured
         for w in workers:
             w.close()
     if not quick:
-        records.append(starts(present, options))
-    machine["peers"] = versions(present)
-    keep([machine] + records)
+        keep([machine] + records + [starts(present, options)])
 
 
 def versions(peers):

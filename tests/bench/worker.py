@@ -5,6 +5,7 @@ Every line of input is a JSON object, answered by one line:
   {"seconds": S}           times steps for so long: {"us_median", "us_p20", "us_p80", "steps", "peak_mb"}
   {"inputs": {name: F.npy}, "weights": F, "want": [F.npy]}
                            what the step gives from there, and how far that is from what pxl gave: {"error"}
+What fails is answered with {"failed": why}.
 """
 import json, sys, time
 from files import read_npy, read_safetensors
@@ -30,22 +31,28 @@ def timed(step, seconds):
     return dict(us_median=us[len(us) // 2], us_p20=us[len(us) // 5], us_p80=us[len(us) * 4 // 5], steps=len(us), peak_mb=peak_mb())
 
 
+def answer(work, order, difference):
+    if "seconds" in order:
+        timed(work.step, order["seconds"] / 10)
+        return timed(work.step, order["seconds"])
+    work.load(read_safetensors(order["weights"]), {n: read_npy(p) for n, p in order["inputs"].items()})
+    return dict(error=max(difference(g, read_npy(w)[1]) for g, w in zip(work.outputs(), order["want"])))
+
+
 def serve(make, difference, version):
     """make(row, size) gives an object with step(), outputs() and load(weights, inputs); difference(got, numbers) is relative"""
     work = None
     for line in sys.stdin:
         order = json.loads(line)
-        if "row" in order:
-            reset_peak()
-            start = time.perf_counter()
-            work = make(order["row"], order["size"])
-            work.step()
-            answer = dict(first_ms=(time.perf_counter() - start) * 1e3, version=version)
-        elif "seconds" in order:
-            timed(work.step, order["seconds"] / 10)
-            answer = timed(work.step, order["seconds"])
-        else:
-            weights = read_safetensors(order["weights"])
-            work.load(weights, {n: read_npy(p) for n, p in order["inputs"].items()})
-            answer = dict(error=max(difference(g, read_npy(w)[1]) for g, w in zip(work.outputs(), order["want"])))
-        print(json.dumps(answer), flush=True)
+        try:
+            if "row" in order:
+                reset_peak()
+                start = time.perf_counter()
+                work = make(order["row"], order["size"])
+                work.step()
+                said = dict(first_ms=(time.perf_counter() - start) * 1e3, version=version)
+            else:
+                said = answer(work, order, difference)
+        except Exception as e:                  # one row that a peer can't do must not cost the others
+            said = dict(failed=f"{type(e).__name__}: {e}".splitlines()[0])
+        print(json.dumps(said), flush=True)
