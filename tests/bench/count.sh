@@ -1,6 +1,6 @@
 #!/bin/sh
 # count.sh — instructions of one step, counted by callgrind: the same on every run of one machine, however busy it is, so a regression
-# shows at once.  What it cannot see is time: caches, frequency, how wide the vectors are.  Its processor has AVX2 at most.
+# shows at once (libtcc to the end: when a better tier takes over is a matter of time).  What it cannot see is time: caches, frequency, how wide the vectors are.  Its processor has AVX2 at most.
 # Prints a table and writes $BUILD/count.jsonl.
 #   make count
 set -u
@@ -19,7 +19,7 @@ tests/bench/chains.pxl|lenet|batch=1'
 # instructions of a whole run of $1 steps
 refs() {
 	steps=$1; shift
-	valgrind --tool=callgrind --callgrind-out-file=/dev/null "$B/pxlc" bench "$@" --threads 1 --portable --steps "$steps" 2>&1 |
+	valgrind --tool=callgrind --callgrind-out-file=/dev/null "$B/pxlc" bench "$@" --threads 1 --portable --jit tcc --steps "$steps" 2>&1 |
 		sed -n 's/.*refs: *//p' | tr -d ,
 }
 : > "$B/count.jsonl"

@@ -10,13 +10,15 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_THREADS = 2, RUNS = 40, ACCUMULATORS = 12, CHUNK = 16 };      /* CHUNK floats: 64 bytes */
+enum { MAX_THREADS = 2, RUNS = 200, ACCUMULATORS = 12, CHUNK = 16 };      /* CHUNK floats: 64 bytes */
 
 typedef struct Work Work;
 struct Work {
 	void (*once)(Work *);            /* what is timed */
-	float *from, *to;
-	size_t floats;                   /* of each array */
+	float *from, *to, *all_from, *all_to;
+	size_t floats;                   /* of a run */
+	size_t span;                     /* of each array: a run takes the part after its predecessor's, so that past the caches
+	                                  * runs are short enough to fall between two slices of a busy machine */
 	long times;                      /* passes over the arrays, or rounds of multiply-adds */
 	pthread_barrier_t *start;
 	double seconds[RUNS];
@@ -93,6 +95,7 @@ static void *repeat(void *arg)
 {
 	Work *w = arg;
 	for (int run = 0; run < RUNS; run++) {
+		if (w->floats) w->from = w->all_from + (size_t)run * w->floats % w->span, w->to = w->all_to + (w->from - w->all_from);
 		pthread_barrier_wait(w->start);
 		double t = now();
 		w->once(w);
@@ -116,11 +119,11 @@ static double best_run(const Work *w, int threads)
 
 static int own_arrays(Work *w)
 {
-	size_t bytes = w->floats * sizeof(float);
+	size_t bytes = w->span * sizeof(float);
 	if (!bytes) return 1;
-	w->from = aligned_alloc(64, bytes), w->to = aligned_alloc(64, bytes);
-	if (!w->from || !w->to) return 0;
-	memset(w->from, 0, bytes), memset(w->to, 0, bytes);
+	w->all_from = aligned_alloc(64, bytes), w->all_to = aligned_alloc(64, bytes);
+	if (!w->all_from || !w->all_to) return 0;
+	memset(w->all_from, 0, bytes), memset(w->all_to, 0, bytes);
 	return 1;
 }
 
@@ -138,7 +141,7 @@ static double rate(const Work *what, int threads, double units)
 	for (int i = 0; i < threads; i++)
 		if (pthread_create(&id[i], NULL, repeat, &w[i])) exit(1);
 	for (int i = 0; i < threads; i++) pthread_join(id[i], NULL);
-	for (int i = 0; i < threads; i++) free(w[i].from), free(w[i].to);
+	for (int i = 0; i < threads; i++) free(w[i].all_from), free(w[i].all_to);
 	pthread_barrier_destroy(&start);
 	return threads * units / best_run(w, threads);
 }
@@ -157,16 +160,18 @@ static void print_pair(const char *name, const Work *w, double units)
 	printf("\"%s\": [%.2f, %.2f]", name, rate(w, 1, units) * 1e-9, rate(w, 2, units) * 1e-9);
 }
 
-/* arrays of so many bytes each, as many passes as make 4 MB or one pass */
-static void memory(const char *level, size_t bytes, int past_caches)
+/* arrays of so many bytes each, runs of at most RUN_BYTES of them */
+static void memory(const char *level, size_t bytes)
 {
+	enum { RUN_BYTES = 4 << 20, CACHES = 32 << 20 };
 	char name[32];
-	Work w = { .floats = bytes / sizeof(float), .times = bytes < 1 << 22 ? (1 << 22) / (long)bytes : 1 };
-	double total = (double)bytes * (double)w.times;
+	size_t run = bytes < RUN_BYTES ? bytes : RUN_BYTES;
+	Work w = { .floats = run / sizeof(float), .span = bytes / sizeof(float), .times = (long)(RUN_BYTES / run) };
+	double total = (double)run * (double)w.times;
 	w.once = __builtin_cpu_supports("avx") ? read_wide : read_all;
 	snprintf(name, sizeof name, "%s_read", level);
 	printf(", "), print_pair(name, &w, total);
-	w.once = past_caches ? copy_streamed : copy_cached;
+	w.once = bytes > CACHES ? copy_streamed : copy_cached;
 	snprintf(name, sizeof name, "%s_copy", level);
 	printf(", "), print_pair(name, &w, 2 * total);
 }
@@ -177,9 +182,9 @@ int main(void)
 	double flops;
 	fastest_fma(&w, &flops);
 	printf("{"), print_pair("gflops", &w, flops);
-	memory("l2", 256 << 10, 0);
-	memory("l3", 4 << 20, 0);
-	memory("dram", 96 << 20, 1);
+	memory("l2", 256 << 10);
+	memory("l3", 4 << 20);
+	memory("dram", 96 << 20);
 	printf("}\n");
 	return 0;
 }
