@@ -98,18 +98,27 @@ class Training:
         return loss.item()
 
     def outputs(self):
+        """losses of two steps; before them one that changes no weight, as pxl took when it saved what its optimiser keeps"""
+        group, = self.optimizer.param_groups
+        rate, group["lr"] = group["lr"], 0.0
+        self.step()
+        group["lr"] = rate
         return [self.step(), self.step()]
 
     def load(self, weights, inputs):
         self.inputs = [tensor(inputs["image"]), tensor(inputs["label"]).long()]
+        self.begin(weights)
+
+    def begin(self, weights):
         load_net(self.net, weights)
+        self.optimizer.state.clear()            # of steps taken before
 
 
 class Tokens(Training):
     def load(self, weights, inputs):
         tokens = tensor(inputs["tokens"]).long()
         self.inputs = [tokens[:, :-1].contiguous(), tokens[:, 1:].flatten()]
-        load_net(self.net, weights)
+        self.begin(weights)
 
 
 class Inference:
@@ -124,7 +133,9 @@ class Inference:
     def outputs(self):
         return [self.step()]
 
-    load = Training.load
+    def load(self, weights, inputs):
+        self.inputs = [tensor(inputs["image"]), tensor(inputs["label"]).long()]
+        load_net(self.net, weights)
 
 
 class Plain:
