@@ -45,6 +45,7 @@ typedef struct Value {
 	int last;                    /* index of the last node that reads it; nodes.n: the final store */
 	int fma;                     /* this add is a multiply-add of the product below, or -1 */
 	int absorbed;                /* this product is part of a multiply-add */
+	int left_to_store;           /* only stored, as what it is: the store rounds or wraps */
 	int direct;                  /* result it is computed into, or -1 */
 	const char *at;              /* C expression of the block */
 	int slot;                    /* temporary it lives in, or -1 */
@@ -207,6 +208,23 @@ static void find_needed(Fuse *f)
 			a->uses++;
 			if (a->last < i) a->last = i;
 		}
+	}
+}
+
+/* Storing rounds or wraps as norm and cvt do: a value that is stored, as what it is, and not used again needs neither.  The operand
+ * of such a cast then lives to the end, which is sure of memory that other results may be stored to only if there are none. */
+static void find_left_to_store(Fuse *f)
+{
+	for (int i = 0; i < f->p->nodes.n; i++) {
+		const FuseNode *n = &f->p->nodes.at[i];
+		Value *v = &f->v[i];
+		int left = v->needed && !v->uses && (n->kind == FUSE_PRIM || n->kind == FUSE_CVT) && !is_native(n->dtype);
+		for (int k = 0; left && k < f->nout; k++) left = f->p->outs.at[k].node != i || !f->out[k].t || f->out[k].dtype == n->dtype;
+		if (left && n->kind == FUSE_CVT) {
+			left = f->nout == 1 && f->p->nodes.at[n->arg[0]].cls == n->cls;
+			if (left) f->v[n->arg[0]].last = f->p->nodes.n;
+		}
+		v->left_to_store = left;
 	}
 }
 
@@ -484,7 +502,7 @@ static void put_check(Fuse *f, const FuseNode *n)
 static void put_norm(Fuse *f, int i)
 {
 	const FuseNode *n = &f->p->nodes.at[i];
-	if (!n->norm || is_native(n->dtype)) return;
+	if (!n->norm || is_native(n->dtype) || f->v[i].left_to_store) return;
 	/* the table leaves out what needs nothing: bool is 0 or 1 already */
 	if (n->dtype == DT_BOOL) buf_printf(&f->body, "%sif (rt->norm[%d]) rt->norm[%d](%s, n);\n", f->pad, DT_BOOL, DT_BOOL, f->v[i].at);
 	else buf_printf(&f->body, "%srt->norm[%s](%s, n);\n", f->pad, dt(f, n->dtype), f->v[i].at);
@@ -512,6 +530,10 @@ static void put_prim(Fuse *f, int i)
 static void put_cvt(Fuse *f, int i)
 {
 	const FuseNode *n = &f->p->nodes.at[i], *a = &f->p->nodes.at[n->arg[0]];
+	if (f->v[i].left_to_store) {
+		f->v[i].at = f->v[n->arg[0]].at;
+		return;
+	}
 	place_value(f, i);                                   /* first: the classes may differ in size */
 	buf_printf(&f->body, "%srt->cvt[PXLRT_%s][%s](%s, %s, n);\n", f->pad, classes[a->cls].name, dt(f, n->dtype), f->v[i].at, f->v[n->arg[0]].at);
 	release(f, n->arg[0], i);
@@ -667,6 +689,7 @@ void emit_fused(Emit *e, const Op *op)
 	for (int i = 0; i < f.nin + f.nout; i++)
 		if (f.in[i].t) classify(&f, &f.in[i]);
 	choose_mode(&f);
+	find_left_to_store(&f);
 	find_fma(&f);
 	find_direct(&f);
 	f.head = buf_new(e->mem);

@@ -186,6 +186,8 @@ CVT_TO_FLOAT(F64, double, f32_odd(v))
 CVT_TO_FLOAT(I64, i64, f32_odd(i64_odd(v)))
 CVT_TO_FLOAT(U64, u64, f32_odd(u64_odd(v)))
 
+#include "runtime/kernels/half_vec.h"
+
 /* --- reductions of one block ---------------------------------------------------------------------------------------- */
 
 enum { LANES = 64 };
