@@ -54,6 +54,22 @@ static Sample sample_of(const struct pxlrt_resize *d, long i)
 	                 { cubic_far(u + 1), cubic_near(u), cubic_near(1 - u), cubic_far(2 - u) } };
 }
 
+/* one sample per element of the result, in the lane's scratch; NULL: it is too small, and each is found when it is wanted */
+static const Sample *sample_table(RtLane *ln, const struct pxlrt_resize *d)
+{
+	Sample *s = ln->scratch;
+	if ((size_t)d->size > RT_SCRATCH_BYTES / sizeof *s) return NULL;
+	for (long i = 0; i < d->size; i++) s[i] = sample_of(d, i);
+	return s;
+}
+
+static const Sample *sample(const Resize *r, const Sample *table, long i, Sample *own)
+{
+	if (table) return &table[i];
+	*own = sample_of(r->d, i);
+	return own;
+}
+
 #define RESIZE(S, T) \
 /* y (+)= w x, through a block of w's */ \
 static void scaled_##S(const struct pxlrt *rt, T *y, const T *x, T w, int add, long n) \
@@ -67,15 +83,16 @@ static void scaled_##S(const struct pxlrt *rt, T *y, const T *x, T w, int add, l
 	rt->S.mul(add ? part : y, x, all, n); \
 	if (add) rt->S.add(y, y, part, n); \
 } \
-static void line_##S(const Resize *r, long o) \
+static void line_##S(const Resize *r, const Sample *table, long o) \
 { \
 	const struct pxlrt_resize *d = r->d; \
 	const T *x = (const T *)(const void *)r->x + o * d->axis.n; \
 	T *y = (T *)(void *)r->y + o * d->size; \
 	for (long i = 0; i < d->size; i++) { \
-		Sample s = sample_of(d, i); \
-		double v = 0; \
-		for (int k = 0; k < s.n; k++) v += s.w[k] * (double)x[s.at[k]]; \
+		Sample own; \
+		const Sample *s = sample(r, table, i, &own); \
+		double v = s->w[0] * (double)x[s->at[0]]; \
+		for (int k = 1; k < s->n; k++) v += s->w[k] * (double)x[s->at[k]]; \
 		y[i] = (T)v; \
 	} \
 } \
@@ -83,15 +100,16 @@ static int forward_##S(RtLane *ln, void *ctx, long lo, long hi) \
 { \
 	const Resize *r = ctx; \
 	const struct pxlrt_axis *a = &r->d->axis; \
-	(void)ln; \
+	const Sample *table = sample_table(ln, r->d); \
 	for (long i = lo; i < hi; i++) { \
-		if (a->inner == 1) line_##S(r, i); \
+		if (a->inner == 1) line_##S(r, table, i); \
 		else for (long j = 0; j < r->d->size; j++) { \
-			Sample s = sample_of(r->d, j); \
+			Sample own; \
+			const Sample *s = sample(r, table, j, &own); \
 			for (long c = 0; c < a->inner; c += COLS) \
-				for (int k = 0; k < s.n; k++) \
+				for (int k = 0; k < s->n; k++) \
 					scaled_##S(r->rt, (T *)(void *)r->y + (i * r->d->size + j) * a->inner + c, \
-					           (const T *)(const void *)r->x + (i * a->n + s.at[k]) * a->inner + c, (T)s.w[k], k, min_l(COLS, a->inner - c)); \
+					           (const T *)(const void *)r->x + (i * a->n + s->at[k]) * a->inner + c, (T)s->w[k], k, min_l(COLS, a->inner - c)); \
 		} \
 	} \
 	return 0; \
@@ -101,17 +119,18 @@ static int back_##S(RtLane *ln, void *ctx, long lo, long hi) \
 	const Resize *r = ctx; \
 	const struct pxlrt_axis *a = &r->d->axis; \
 	long blocks = (a->inner + COLS - 1) / COLS; \
-	(void)ln; \
+	const Sample *table = sample_table(ln, r->d); \
 	for (long i = lo; i < hi; i++) { \
 		long o = i / blocks, c = i % blocks * COLS, n = min_l(COLS, a->inner - c); \
 		T *y = (T *)(void *)r->y + o * a->n * a->inner + c; \
 		const T *g = (const T *)(const void *)r->x + o * r->d->size * a->inner + c; \
 		for (long j = 0; j < a->n; j++) memset(y + j * a->inner, 0, (size_t)n * sizeof(T)); \
 		for (long j = 0; j < r->d->size; j++) { \
-			Sample s = sample_of(r->d, j); \
-			for (int k = 0; k < s.n; k++) \
-				if (n == 1) y[s.at[k] * a->inner] += g[j * a->inner] * (T)s.w[k]; \
-				else scaled_##S(r->rt, y + s.at[k] * a->inner, g + j * a->inner, (T)s.w[k], 1, n); \
+			Sample own; \
+			const Sample *s = sample(r, table, j, &own); \
+			for (int k = 0; k < s->n; k++) \
+				if (n == 1) y[s->at[k] * a->inner] += g[j * a->inner] * (T)s->w[k]; \
+				else scaled_##S(r->rt, y + s->at[k] * a->inner, g + j * a->inner, (T)s->w[k], 1, n); \
 		} \
 	} \
 	return 0; \
@@ -126,6 +145,6 @@ int k_resize(struct pxlrt_lane *lane, const struct pxlrt_resize *d, int back, co
 	int f64 = d->axis.dtype == DT_F64;
 	if (d->axis.inner <= 0) return 0;
 	long n = back ? d->axis.outer * ((d->axis.inner + COLS - 1) / COLS) : d->axis.outer;
-	double row = (double)min_l(d->axis.inner, back ? COLS : d->axis.inner);
-	return span_run(ln, back ? f64 ? back_f64 : back_f32 : f64 ? forward_f64 : forward_f32, &r, n, piece_of(n, (double)d->size * (10 + row)));
+	double row = (double)min_l(d->axis.inner, back ? COLS : d->axis.inner), ns = d->axis.inner == 1 ? 2 : 5 + 0.3 * row;
+	return span_run(ln, back ? f64 ? back_f64 : back_f32 : f64 ? forward_f64 : forward_f32, &r, n, piece_of(n, (double)d->size * ns));
 }
