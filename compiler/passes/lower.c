@@ -2,6 +2,7 @@
  *
  * After:
  *   - ops without an emitter of their own are expressed by others (OpDef.lower);
+ *   - what writes its operand as one piece of memory and got a scattered view writes a copy, and that goes back;
  *   - a viewing op that strides cannot express is a plain, copying op;
  *   - operands are contiguous, unless the op reads them through strides;
  *   - what host_load hands out is written by nobody: it may be the caller's array;
@@ -25,6 +26,29 @@ static void drop_unread_inits(PassCx *cx, Graph *g)
 	if (any) ir_remove_ops(g, dead);
 }
 
+/* does op write its operand as one piece of memory, which lies scattered */
+static int writes_scattered(const Op *op)
+{
+	if (!op->inplace || op_def(op)->inplace != MODIFIES || op_is(op, ELTWISE | CALLS) || !op->in.at[0]->def) return 0;
+	Layout l = layout_of(op->in.at[0]);
+	return !layout_contiguous(&l, op->in.at[0]->spec.shape) && !reads_strides(op, 0, &l);
+}
+
+static int write_copy_back(Build *b, Op *op, Tensor **out)
+{
+	Tensor *view = op->in.at[0], **in = arena_dup(b->ir->mem, op->in.at, (size_t)op->in.n * sizeof *in);
+	in[0] = b_op1(b, OP_copy, view);
+	Tensor *written = ir_op_inplace(b, op->code, in, op->in.n, op->attr, NULL)->out.at[0];
+	out[0] = ir_op_inplace(b, OP_copy_var_update, (Tensor *[]){ view, written }, 2, NULL, NULL)->out.at[0];
+	return 1;
+}
+
+static int lower_op(Build *b, Op *op, Tensor **out)
+{
+	if (op_def(op)->lower && op_def(op)->lower(b, op, out)) return 1;
+	return writes_scattered(op) && write_copy_back(b, op, out);
+}
+
 /* results may want lowering again: new ops come at the end of g->ops, where the loop finds them */
 static void lower_ops(PassCx *cx, Graph *g)
 {
@@ -36,7 +60,7 @@ static void lower_ops(PassCx *cx, Graph *g)
 		Tensor **with = NEWN(cx->mem, Tensor *, op->out.n + 1);
 		int mark = g->ops.n;
 
-		if (!op_def(op)->lower || !op_def(op)->lower(&b, op, with)) continue;
+		if (!lower_op(&b, op, with)) continue;
 		for (int k = mark; k < g->ops.n; k++) g->ops.at[k]->instead = op_said(op);
 		rewrite_replace(&rw, op, with, mark);
 	}
@@ -65,17 +89,30 @@ int reads_strides(const Op *op, int i, const Layout *l)
 	return !op_def(op)->takes || op_def(op)->takes(op, i, l);
 }
 
-static int refuse_write(const Op *op, int i)
+/* op writes a copy of the view, and that goes back before anything that comes after op */
+static void give_back(Op *op, int i)
 {
-	Ir *ir = op->graph->ir;
-	Diag *d = diag(ir->ds, E0450, op->at, "`%s` cannot write through the view `%s`", op_def(op)->name, op->in.at[i]->name);
+	Graph *g = op->graph;
+	Build b = build_at(op);
+	Tensor *view = op->in.at[i], *copy = insert_copy(op, view);
+	int n = g->ops.n;
 
-	diag_label(ir->ds, d, "the view's elements do not lie side by side");
-	diag_help(ir->ds, d, (Span){ 0 }, "work on a copy and write that back with `copy_var_update_`");
-	return 0;
+	ir_set_input(op, i, copy);
+	Op *back = ir_op_inplace(&b, OP_copy_var_update, (Tensor *[]){ view, copy }, 2, NULL, NULL);
+	back->instead = op_said(op);
+	for (int k = 0; k < op->out.n; k++)
+		if (op_output_aliases(op, k) == i) ir_replace_uses(op->out.at[k], back->out.at[0]);
+	for (int k = 0; k < n; k++) {
+		Op *later = g->ops.at[k];
+		int follows = 0;
+		for (int j = 0; j < later->after.n; j++) follows |= later->after.at[j] == op;
+		for (int j = 0; j < later->in.n; j++) follows |= later->in.at[j] && later->in.at[j]->def == op;
+		if (follows) run_after(later, back);
+	}
+	run_after(back, op);
 }
 
-static int make_contiguous(Op *op)
+static void make_contiguous(Op *op)
 {
 	int view = op->inplace && op_def(op)->inplace != MODIFIES && !op_is(op, ONLY_INPLACE);
 
@@ -86,10 +123,9 @@ static int make_contiguous(Op *op)
 		if (!t || !t->def) continue;             /* inputs, variables and constants lie as their shape says */
 		l = layout_of(t);
 		if (layout_contiguous(&l, t->spec.shape) || reads_strides(op, i, &l)) continue;
-		if (op_modifies(op, i)) return refuse_write(op, i);
-		ir_set_input(op, i, insert_copy(op, t));
+		if (op_modifies(op, i)) give_back(op, i);
+		else ir_set_input(op, i, insert_copy(op, t));
 	}
-	return 1;
 }
 
 /* An op that writes operand i while reading the same memory in another order, or not element by element,
@@ -224,7 +260,7 @@ int pass_lower(PassCx *cx)
 		for (int i = 0; i < n; i++)
 			if (op_is(g->ops.at[i], CALLS)) copy_operands(g->ops.at[i]);
 		for (int i = 0; i < n; i++) {
-			if (!make_contiguous(g->ops.at[i])) return 0;
+			make_contiguous(g->ops.at[i]);
 			part_operands(g->ops.at[i]);
 		}
 		if (g != cx->ir->main) own_outputs(g);
