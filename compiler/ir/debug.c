@@ -75,7 +75,7 @@ static void put_op(Debug *d, const Op *op)
 	buf_printf(d->out, "  {\"id\": %d, ", op->id);
 	put_str(d, "type", op_type_name(op));
 	buf_puts(d->out, ", ");
-	put_str(d, "name", op_said(op));
+	put_str(d, "name", op_named(op));
 	buf_puts(d->out, ", \"layer\": \"pxl\", ");
 	put_str(d, "graph", op->graph->id);
 	put_place(d, op->at, op->chain);

@@ -117,7 +117,7 @@ struct Op {
 	const char *loop;            /* repeat: id of PopXL's wrapper graph (R45), for listings; else NULL */
 	VEC(Op *) after;             /* ordering constraints: these run first */
 	const char *scope;           /* name scope it was made in, or "" */
-	const char *instead;         /* lowered: what messages call the op of the model that it is a part of; NULL: it is one itself */
+	const char *instead;         /* made by lowering or autodiff: what messages call it, after the op of the model; NULL: it is one itself */
 	int ipu;
 	TileSet tiles;
 	ExecContext exec;

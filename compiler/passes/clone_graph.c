@@ -28,6 +28,7 @@ static Op *clone_op(Build *at, Op *op, Map *map)
 	if (op_is(op, CALLS)) c = ir_call(&b, op->code, op->callee[0], op->callee[1], in, op->in.n, op->attr);
 	else if (op->inplace) c = ir_op_inplace(&b, op->code, in, op->in.n, op->attr, name);
 	else c = ir_op(&b, op->code, in, op->in.n, op->attr, name);
+	c->instead = op->instead;
 	c->modified.n = 0;
 	for (int i = 0; i < op->modified.n; i++) vec_push(mem, &c->modified, op->modified.at[i]);
 	for (int i = 0; i < op->out.n; i++) map_set(mem, map, op->out.at[i], c->out.at[i]);

@@ -85,6 +85,7 @@ static void recompute(Autodiff *ad, const Build *at, Op *op)
 	b.chain = op->chain;
 	if (op_is(op, CALLS)) copy = ir_call(&b, op->code, op->callee[0], op->callee[1], in, op->in.n, op->attr);
 	else copy = ir_op(&b, op->code, in, op->in.n, op->attr, op->out.n ? op->out.at[0]->name : NULL);
+	copy->instead = op_said(op);
 	for (int i = 0; i < op->out.n && i < copy->out.n; i++) {
 		Fwd *f = ad_state(ad, op->out.at[i]);
 		if (!f->seen) f->seen = copy->out.at[i];
