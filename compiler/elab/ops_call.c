@@ -266,7 +266,7 @@ static int attr_of(Elab *e, const Param *p, Value v, Span at, const char *what, 
 	int b = 0;
 	out->set = 1;
 	switch (p->kind) {
-	case P_INT:    return want_int(e, v, at, what, &out->i);
+	case P_INT: case P_COUNT: return want_int(e, v, at, what, &out->i);
 	case P_SCALAR: case P_FLOAT: return want_float(e, v, at, what, &out->f);
 	case P_BOOL:
 		if (!want_bool(e, v, at, what, &b)) return 0;
@@ -297,7 +297,7 @@ static int attr_of(Elab *e, const Param *p, Value v, Span at, const char *what, 
 	}
 }
 
-/* one parameter: an operand slot, an attribute, or (P_SCALAR) one of each */
+/* one parameter: an operand slot, an attribute, or (P_SCALAR, P_COUNT) one of each */
 static int place(Elab *e, OpCall *c, int i)
 {
 	const Param *p = &c->def->params[i];
@@ -313,7 +313,7 @@ static int place(Elab *e, OpCall *c, int i)
 		if (is_given(v)) return add_operand(e, c, v, p->name);
 		vec_push(e->mem, &c->in, hole);
 		return 1;
-	case P_SCALAR:
+	case P_SCALAR: case P_COUNT:
 		if (v.kind == V_TENSOR) return add_operand(e, c, v, p->name);
 		vec_push(e->mem, &c->in, hole);
 		break;

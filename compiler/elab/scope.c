@@ -85,13 +85,19 @@ Value env_get(Elab *e, Env *env, const char *name, Span at)
 Value env_group_op(Elab *e, Env *env, const char *group, const char *name, Span at)
 {
 	OpFn op;
-	if ((strcmp(group, "var_updates") && strcmp(group, "collectives")) || env_has(e, env, group)) return v_unset();
+	const char *family = op_group_family(group);
+	if (!family || env_has(e, env, group)) return v_unset();
 	if (find_op(arena_printf(e->mem, "%s.%s", group, name), &op)) return v_of(V_OPFN, arena_dup(e->mem, &op, sizeof op));
+	if (find_op(name, &op)) {
+		diag_help(e->ds, fail_diag(e, E0101, at, "`%s` is no op of `%s`", name, group), (Span){ 0, 0, 0 }, "write `%s` alone", name);
+		return v_error();
+	}
 	OpName ops[MAX_OPS];
 	const char *known[MAX_OPS];
-	int n = op_names(ops, MAX_OPS);
-	for (int i = 0; i < n && i < MAX_OPS; i++) known[i] = ops[i].name;
-	return fail_unknown(e, E0101, at, "op", name, known, n < MAX_OPS ? n : MAX_OPS);
+	int n = op_names(ops, MAX_OPS), few = 0;
+	for (int i = 0; i < n && i < MAX_OPS; i++)
+		if (!strcmp(ops[i].def->family, family)) known[few++] = ops[i].name;
+	return fail_unknown(e, E0101, at, arena_printf(e->mem, "op of `%s`:", group), name, known, few);
 }
 
 /* --- names that skipped statements would have bound ---------------------------------------------------------------- */

@@ -18,7 +18,7 @@ static int param_count(const OpDef *d)
 	return n;
 }
 
-static int is_operand(ParamKind k) { return k == P_TENSOR || k == P_OPT_TENSOR || k == P_SCALAR; }
+static int is_operand(ParamKind k) { return k == P_TENSOR || k == P_OPT_TENSOR || param_is_scalar(k); }
 
 /* Fixed operand slots; absent ones at the end are filled with NULL so that op->in.at[slot] is always there. */
 static int operand_slots(const OpDef *d)
@@ -51,7 +51,7 @@ static void set_attrs(Ir *ir, Op *op, const AttrVal *given)
 	op->attr = NEWN(ir->mem, AttrVal, n ? n : 1);
 	for (int i = 0; i < n; i++) {
 		const Param *p = &d->params[i];
-		int tensor = p->kind == P_SCALAR && op->in.at[operand];
+		int tensor = param_is_scalar(p->kind) && op->in.at[operand];
 		operand += is_operand(p->kind);
 		if (tensor) continue;
 		op->attr[i] = given && given[i].set ? keep_attr(ir, p->kind, given[i]) : p->init;

@@ -147,7 +147,7 @@ static void scan_attr_value(Parse *p, ParamKind kind, AttrVal *a)
 	int i;
 	a->set = 1;
 	switch (kind) {
-	case P_INT: a->i = scan_int(s, INT64_MIN, INT64_MAX); break;
+	case P_INT: case P_COUNT: a->i = scan_int(s, INT64_MIN, INT64_MAX); break;
 	case P_GROUP: a->i = scan_int(s, 0, p->ir->groupings.n - 1); break;
 	case P_BOOL: a->i = scan_one_of(s, truth, 2, "`true` or `false`"); break;
 	case P_DTYPE: a->i = scan_dtype(s); break;

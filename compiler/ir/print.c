@@ -158,7 +158,7 @@ static void put_floats(Buf *out, const double *at, int n)
 static void put_attr_value(Buf *out, ParamKind kind, const AttrVal *a)
 {
 	switch (kind) {
-	case P_INT: case P_GROUP: buf_printf(out, "%" PRId64, a->i); break;
+	case P_INT: case P_COUNT: case P_GROUP: buf_printf(out, "%" PRId64, a->i); break;
 	case P_BOOL: buf_puts(out, a->i ? "true" : "false"); break;
 	case P_DTYPE: buf_puts(out, dtype_info[a->i].name); break;
 	case P_FLOAT: case P_SCALAR: buf_float(out, a->f); break;
@@ -202,7 +202,7 @@ static int is_default(ParamKind kind, const AttrVal *a, const AttrVal *init)
 	if (a->set != init->set) return 0;
 	if (!a->set) return 1;
 	switch (kind) {
-	case P_INT: case P_BOOL: case P_DTYPE: case P_GROUP: return a->i == init->i;
+	case P_INT: case P_COUNT: case P_BOOL: case P_DTYPE: case P_GROUP: return a->i == init->i;
 	case P_FLOAT: case P_SCALAR: return !memcmp(&a->f, &init->f, sizeof a->f);
 	case P_STR: return a->s && init->s && !strcmp(a->s, init->s);
 	case P_INTS: case P_SHAPE: return same_ints(a, init);

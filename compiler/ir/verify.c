@@ -116,9 +116,9 @@ static int check_signature(const Verify *v, const Op *op)
 		ParamKind k = d->params[i].kind;
 		list |= k == P_TENSORS;
 		if (!check_attr(v, op, &d->params[i], i)) return 0;
-		if (k != P_TENSOR && k != P_OPT_TENSOR && k != P_SCALAR) continue;
+		if (k != P_TENSOR && k != P_OPT_TENSOR && !param_is_scalar(k)) continue;
 		if (operand >= op->in.n || (k == P_TENSOR && !op->in.at[operand])) return wrong_op(v, op, "operand %d is missing", operand);
-		if (k == P_SCALAR && !d->params[i].optional && !op->in.at[operand] && !op->attr[i].set) return wrong_op(v, op, "scalar %d has no value", i);
+		if (param_is_scalar(k) && !d->params[i].optional && !op->in.at[operand] && !op->attr[i].set) return wrong_op(v, op, "scalar %d has no value", i);
 		operand++;
 	}
 	if (op->in.n > operand && !list) return wrong_op(v, op, "it has more operands than the table says: %d", op->in.n);

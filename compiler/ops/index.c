@@ -41,15 +41,9 @@ OPDEF(init, .type = "Init", .family = "index",
 static int infer_gather(Infer *in)
 {
 	Spec x = infer_in(in, 0), idx = infer_in(in, 1);
-	DType t = idx.dtype;
 	Shape *y = &in->out[0].shape;
 	int axis;
-	if (t != DT_I32 && t != DT_U32 && t != DT_I64) {
-		Diag *d = infer_error(in, E0304, "indices of `%s` must be i32, u32 or i64", in->def->name);
-		diag_label(in->b->ir->ds, d, "got %s", dtype_info[t].name);
-		return 0;
-	}
-	if (!infer_axis(in, op_attr(in->op, "axis")->i, x.shape.rank, &axis)) return 0;
+	if (!infer_need_indices(in, 1) || !infer_axis(in, op_attr(in->op, "axis")->i, x.shape.rank, &axis)) return 0;
 	if (x.shape.rank - 1 + idx.shape.rank > MAX_RANK) {
 		infer_error(in, E0313, "the result of `%s` would have more than %d axes", in->def->name, MAX_RANK);
 		return 0;
@@ -129,7 +123,7 @@ static int64_t class_count(Infer *in)
 {
 	const Tensor *t = infer_tensor(in, 1);
 	const AttrVal *v = op_attr(in->op, "num_classes");
-	if (!t) return v->set && v->f == (double)(int64_t)v->f ? (int64_t)v->f : -1;
+	if (!t) return v->set ? v->i : -1;
 	if (t->kind != T_CONSTANT || !t->data || t->spec.shape.rank || !dtype_is_int(t->spec.dtype)) return -1;
 	return rt_get_int(t->spec.dtype, host_bytes(in->b->ir->mem, t->data, in->b->ir->seed), 0);
 }
@@ -183,7 +177,7 @@ static void grad_onehot(Grad *gr, Op *op)
 }
 
 OPDEF(onehot, .type = "OneHot", .family = "index",
-	.params = PARAMS({ "t", P_TENSOR }, { "num_classes", P_SCALAR }, { "values", P_TENSOR }, { "axis", P_INT }),
+	.params = PARAMS({ "t", P_TENSOR }, { "num_classes", P_COUNT }, { "values", P_TENSOR }, { "axis", P_INT }),
 	.traits = PURE, .infer = infer_onehot, .lower = lower_onehot, .grad = grad_onehot, .sample = { -2, 2 },
 	.doc = "A new axis of length `num_classes` (an int or a constant scalar) holding values[1] at the index and values[0] elsewhere; an index outside "
 	       "[0, num_classes), negative ones included, is nowhere. Only `values` receives a gradient.",

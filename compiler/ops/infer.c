@@ -53,7 +53,7 @@ static const char *operand_name(const Infer *in, int i)
 	int n = 0;
 	for (; p->kind != P_END; p++) {
 		if (p->kind == P_TENSORS) return arena_printf(a, "operand `%s[%d]`", p->name, i - n);
-		if (p->kind != P_TENSOR && p->kind != P_OPT_TENSOR && p->kind != P_SCALAR) continue;
+		if (p->kind != P_TENSOR && p->kind != P_OPT_TENSOR && !param_is_scalar(p->kind)) continue;
 		if (n++ == i) break;
 	}
 	if (p->kind == P_END) return arena_printf(a, "operand %d", i);
@@ -298,6 +298,15 @@ static int need(Infer *in, int i, int ok, const char *what)
 }
 
 int infer_need_float(Infer *in, int i) { return need(in, i, dtype_is_float(infer_in(in, i).dtype), "a floating-point"); }
+int infer_need_indices(Infer *in, int i)
+{
+	DType t = infer_in(in, i).dtype;
+	if (t == DT_I32 || t == DT_U32 || t == DT_I64) return 1;
+	Diag *d = infer_error(in, E0304, "indices of `%s` must be i32, u32 or i64", in->def->name);
+	diag_label(in->b->ir->ds, d, "got %s", dtype_info[t].name);
+	return 0;
+}
+
 int infer_need_int(Infer *in, int i)   { return need(in, i, dtype_is_int(infer_in(in, i).dtype), "an integer"); }
 int infer_need_number(Infer *in, int i)
 {

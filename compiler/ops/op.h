@@ -25,6 +25,7 @@ typedef enum ParamKind {
 	P_OPT_TENSOR,            /* an operand that may be left out */
 	P_TENSORS,               /* a list of operands, or the rest of the positional ones; last operand of the op */
 	P_SCALAR,                /* a number (attribute) or a one-element tensor (operand): one slot in each; a tensor wins */
+	P_COUNT,                 /* the same for an int, or a tensor of one */
 	P_INT, P_FLOAT, P_BOOL, P_STR, P_DTYPE,
 	P_INTS,                  /* an int or a list of ints in .ints; .i = 1 says it was one int, entries may be NO_INT for none */
 	P_SHAPE,
@@ -35,6 +36,7 @@ typedef enum ParamKind {
 	P_PATTERN,               /* a fused group's Pattern (compiler/passes/fuse.h) */
 	P_HINT                   /* accepted for PopXL's sake, no effect on values */
 } ParamKind;
+static inline int param_is_scalar(ParamKind k) { return k == P_SCALAR || k == P_COUNT; }
 
 enum { REQUIRED = 0, OPTIONAL = 1 };             /* OPTIONAL: default follows (0, none, …) */
 /* a name with an underscore in front: not of the language, transforms give it */
@@ -108,8 +110,9 @@ struct OpDef {
 #define OPDEF(n, ...) const OpDef op_##n = { .id = OP_##n, .name = #n, __VA_ARGS__ }
 
 extern const OpDef *const op_table[OP_COUNT];
-/* by .pxl name, alias, or with the variant's underscore, `var_updates.` and `collectives.` prefixes accepted */
+/* by .pxl name, alias, or with the variant's underscore, `var_updates.` and `collectives.` accepted before ops of these families */
 const OpDef *op_find(const char *name, int *inplace);
+const char *op_group_family(const char *group);             /* "collectives" → "collective"; NULL: no such group */
 int   op_param(const OpDef *d, const char *name);           /* index, or -1 */
 int   op_operand(const OpDef *d, int param);                /* index into op->in of a tensor parameter, or -1 */
 static inline const OpDef *op_def(const Op *op) { return op_table[op->code]; }
@@ -117,7 +120,8 @@ static inline int op_is(const Op *op, unsigned trait) { return (op_table[op->cod
 /* what it is called in listings: its type, or the name that the model gave it */
 const char *op_type_name(const Op *op);
 const char *op_spelled(const OpDef *d, int inplace);      /* in the language: "add_", "adam_var_update" */
-const char *op_said(const Op *op);                        /* as messages call it: the op's name in the language, a kernel's or host op's own */
+const char *op_named(const Op *op);                       /* the op's name in the language, a kernel's or host op's own */
+const char *op_said(const Op *op);                        /* as messages call it: so, or after the op of the model that it serves */
 const AttrVal *op_attr(const Op *op, const char *name);     /* never NULL: a wrong name is our bug and gives an unset one */
 
 int   op_param_at(const OpDef *d, int position);            /* index of the parameter that .pxl takes there; -1 past the last */
@@ -172,6 +176,7 @@ int infer_compare(Infer *in);            /* the same with bool result */
 int infer_need_float(Infer *in, int i);  /* 1, or 0 after a diagnostic naming op, operand and dtype */
 int infer_need_number(Infer *in, int i); /* float or int */
 int infer_need_int(Infer *in, int i);
+int infer_need_indices(Infer *in, int i);    /* of a gather: i32, u32 or i64 */
 int infer_need_float8(Infer *in, int i);
 int infer_log2_scale(Infer *in, int i);  /* int32 of rank 0 (R98) */
 int infer_axis(Infer *in, int64_t axis, int rank, int *out);            /* negative axes; 0 after a diagnostic */

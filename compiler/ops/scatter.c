@@ -354,7 +354,7 @@ static int infer_groupedgather(Infer *in)
 	Spec t = infer_in(in, 0), idx = infer_in(in, 1);
 	int64_t groups = op_attr(in->op, "group_size")->i;
 	int axis, lead = groups > 1;
-	if (!infer_need_int(in, 1) || !infer_axis(in, op_attr(in->op, "axis")->i, t.shape.rank, &axis)) return 0;
+	if (!infer_need_indices(in, 1) || !infer_axis(in, op_attr(in->op, "axis")->i, t.shape.rank, &axis)) return 0;
 	if (groups < 1 || (lead && (axis == 0 || idx.shape.rank < 1 || t.shape.dim[0] != groups || idx.shape.dim[0] != groups)))
 		return infer_error(in, E0310, "`group_size` of `groupedgather` is the length of axis 0 of tensor and indices, and another axis is gathered"), 0;
 	if (t.shape.rank - 1 + idx.shape.rank - lead > MAX_RANK) return infer_error(in, E0313, "the result of `groupedgather` would have more than %d axes", MAX_RANK), 0;
@@ -459,7 +459,7 @@ static void emit_sparse_accumulate(Emit *e, const Op *op)
 	emit_rt(e, op, "scatter(ln, &%s, (void *)%s, %s, %s)", d, emit_in(e, op, 1), emit_in(e, op, 2), emit_in(e, op, 0));
 }
 
-OPDEF(sparse_accumulate, .type = "SparseAccumulate", .type_inplace = "SparseAccumulate", .family = "scatter", .traits = ONLY_INPLACE | GRAD_ERROR, .inplace = MODIFIES,
+OPDEF(sparse_accumulate, .type = "SparseAccumulate", .type_inplace = "SparseAccumulate", .family = "update", .traits = ONLY_INPLACE | GRAD_ERROR, .inplace = MODIFIES,
 	.params = PARAMS({ "t", P_TENSOR }, { "X", P_TENSOR }, { "indices", P_TENSOR }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }, { "f", P_SCALAR, OPTIONAL },
 		{ "W", P_HINT, OPTIONAL }),
 	.infer = infer_sparse_accumulate, .lower = lower_sparse_accumulate, .emit = emit_sparse_accumulate, .sample = { -2, 2 },

@@ -43,7 +43,7 @@ int op_param(const OpDef *d, const char *name)
 
 static int takes_operand(ParamKind k)
 {
-	return k == P_TENSOR || k == P_OPT_TENSOR || k == P_TENSORS || k == P_SCALAR;
+	return k == P_TENSOR || k == P_OPT_TENSOR || k == P_TENSORS || param_is_scalar(k);
 }
 
 int op_param_at(const OpDef *d, int position)
@@ -108,11 +108,25 @@ static const OpDef *find_alias(const char *s)
 	return 0;
 }
 
+/* PopXL's groups of ops, and which family of the table is meant */
+static const struct { const char *name, *family; } op_groups[] = { { "var_updates", "update" }, { "collectives", "collective" } };
+
+const char *op_group_family(const char *group)
+{
+	for (int i = 0; i < 2; i++)
+		if (!strcmp(group, op_groups[i].name)) return op_groups[i].family;
+	return NULL;
+}
+
 const OpDef *op_find(const char *name, int *inplace)
 {
-	static const char *const prefix[] = { "var_updates.", "collectives." };
-	for (int i = 0; i < 2; i++)
-		if (!strncmp(name, prefix[i], strlen(prefix[i]))) name += strlen(prefix[i]);
+	const char *dot = strchr(name, '.');
+	for (int i = 0; dot && i < 2; i++) {
+		size_t len = strlen(op_groups[i].name);
+		if ((size_t)(dot - name) != len || memcmp(name, op_groups[i].name, len)) continue;
+		const OpDef *d = op_find(dot + 1, inplace);
+		return d && !strcmp(d->family, op_groups[i].family) ? d : 0;
+	}
 	size_t n = strlen(name);
 	const OpDef *d = find_alias(name);
 	*inplace = d && !plain_name(d);
@@ -140,11 +154,13 @@ const char *op_spelled(const OpDef *d, int inplace)
 	return d->traits & ONLY_INPLACE && d->alias ? d->alias : with_underscore[d->id];
 }
 
-const char *op_said(const Op *op)
+const char *op_named(const Op *op)
 {
-	const char *own = op->instead ? op->instead : own_name(op);
+	const char *own = own_name(op);
 	return own ? own : op_spelled(op_def(op), op->inplace);
 }
+
+const char *op_said(const Op *op) { return op->instead ? op->instead : op_named(op); }
 
 int op_names(OpName *out, int max)
 {
@@ -165,7 +181,7 @@ int op_names(OpName *out, int max)
 static const char *kind_name(const Param *p)
 {
 	static const char *const name[] = {
-		[P_TENSOR] = "", [P_OPT_TENSOR] = "", [P_TENSORS] = "", [P_SCALAR] = "float | tensor",
+		[P_TENSOR] = "", [P_OPT_TENSOR] = "", [P_TENSORS] = "", [P_SCALAR] = "float | tensor", [P_COUNT] = "int | tensor",
 		[P_INT] = "int", [P_FLOAT] = "float", [P_BOOL] = "bool", [P_STR] = "string", [P_DTYPE] = "dtype",
 		[P_INTS] = "int | list", [P_SHAPE] = "shape", [P_FLOATS] = "float | list", [P_ARRAY] = "array", [P_STREAM] = "stream",
 		[P_BUFFER] = "buffer", [P_GRAPH] = "graph", [P_GROUP] = "replicas", [P_PATTERN] = "pattern", [P_HINT] = "hint",

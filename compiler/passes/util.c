@@ -35,7 +35,7 @@ static int same_attr(const Param *p, const AttrVal *a, const AttrVal *b)
 	if (a->set != b->set) return 0;
 	if (!a->set) return 1;
 	switch (p->kind) {
-	case P_INT: case P_BOOL: case P_DTYPE: case P_GROUP: return a->i == b->i;
+	case P_INT: case P_COUNT: case P_BOOL: case P_DTYPE: case P_GROUP: return a->i == b->i;
 	case P_FLOAT: case P_SCALAR: return !memcmp(&a->f, &b->f, sizeof a->f);
 	case P_STR: return a->s == b->s || (a->s && b->s && !strcmp(a->s, b->s));
 	case P_INTS: case P_SHAPE:

@@ -128,6 +128,14 @@ Reach *ad_reach(Run *run, Graph *fwd, Tensor *const *provided, int n)
 	return r;
 }
 
+/* has op a result that gradients can come in at: that of a comparison has none */
+static int gives_float(const Op *op)
+{
+	for (int k = 0; k < op->out.n; k++)
+		if (dtype_is_float(op->out.at[k]->spec.dtype)) return 1;
+	return 0;
+}
+
 /* the first op behind t that lets no gradient pass: why there is none */
 Op *ad_dead_end(Run *run, const Graph *g, const Tensor *t)
 {
@@ -140,11 +148,12 @@ Op *ad_dead_end(Run *run, const Graph *g, const Tensor *t)
 		for (int k = 0; k < op->in.n; k++) {
 			if (!op->in.at[k] || !map_has(&behind, op->in.at[k])) continue;
 			reads = 1;
-			lets |= ad_passes(op) && !stops_at(op, k);
+			lets |= ad_passes(op) && !stops_at(op, k) && gives_float(op);
 		}
 		if (!reads) continue;
 		if (!lets) return op;
-		for (int k = 0; k < op->out.n; k++) map_set(run->mem, &behind, op->out.at[k], op->out.at[k]);
+		for (int k = 0; k < op->out.n; k++)
+			if (dtype_is_float(op->out.at[k]->spec.dtype)) map_set(run->mem, &behind, op->out.at[k], op->out.at[k]);
 	}
 	return NULL;
 }

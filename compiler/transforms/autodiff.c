@@ -179,7 +179,7 @@ static int unreached(Run *run, const Graph *g, const Reach *r, const Tensor *t)
 		diag_label(ds, d, "no path that gradients can take leads from `%s` to a provided output", t->name);
 	}
 	diag_note(ds, d, t->at, "`%s` is %s", t->name, spec_str(run->mem, t->spec.dtype, t->spec.shape));
-	if (end) diag_note(ds, d, end->at, "`%s` lets no gradient pass", op_def(end)->name);
+	if (end) diag_note(ds, d, end->at, "`%s` lets no gradient pass", op_named(end));
 	if (able) diag_help(ds, d, (Span){ 0 }, "leave it out of `grads_required`; gradients can be had for %s", able);
 	else diag_help(ds, d, (Span){ 0 }, "leave it out of `grads_required`");
 	return 0;
@@ -273,16 +273,30 @@ static void make_provided_inputs(Autodiff *ad)
 	ad->nprovided = ad->reach->provided.n;
 }
 
+/* what faults of a rule's ops are called: they mean nothing to who reads the model */
+static void name_after(const Grad *gr, const Op *op, int mark)
+{
+	const Graph *g = gr->b.g;
+	const char *name = arena_printf(gr->b.ir->mem, "gradient of %s", op_said(op));
+
+	for (int k = mark; k < g->ops.n; k++)
+		if (!g->ops.at[k]->instead) g->ops.at[k]->instead = name;
+}
+
 static void op_grad(Autodiff *ad, Op *op)
 {
 	Grad gr = { ad_build(ad, op), ad };
-	int arrives = 0, wanted = 0;
+	int arrives = 0, wanted = 0, mark = gr.b.g->ops.n;
 
 	for (int i = 0; i < op->out.n; i++) arrives |= ad_state(ad, op->out.at[i])->parts.n > 0;
 	for (int i = 0; i < op->in.n; i++) wanted |= grad_wanted(&gr, op, i);
 	if (!arrives || !wanted || !ad_passes(op)) return;
-	if (op_is(op, CALLS)) ad_call_grad(&gr, op);
-	else op_def(op)->grad(&gr, op);
+	if (op_is(op, CALLS)) {
+		ad_call_grad(&gr, op);
+		return;
+	}
+	op_def(op)->grad(&gr, op);
+	name_after(&gr, op, mark);
 }
 
 static int is_graph_output(const Graph *g, const Tensor *t)

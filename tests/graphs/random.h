@@ -142,7 +142,7 @@ static inline AttrVal gen_attr(Gen *g, const Param *p, const Tensor *t)
 	static const char *const words[] = { "sum", "mean", "none", "max", "min", "mul", "add", "linear", "nearest", "valid", "same_upper" };
 	double x = numbers[gen_below(g, 8)];
 	switch (p->kind) {
-	case P_INT: return attr_int(gen_below(g, 6) - 2);
+	case P_INT: case P_COUNT: return attr_int(gen_below(g, 6) - 2);
 	case P_BOOL: return attr_int(gen_below(g, 2));
 	case P_DTYPE: return attr_int(gen_dtype(g));
 	case P_FLOAT: case P_SCALAR: return attr_float(x);
@@ -164,7 +164,7 @@ static inline void attr_text(const Param *p, const AttrVal *v, char *out, size_t
 	size_t n = strlen(out);
 	n += (size_t)snprintf(out + n, size - n, "%s%s = ", n ? ", " : "", p->name);
 	switch (p->kind) {
-	case P_INT: snprintf(out + n, size - n, "%lld", (long long)v->i); return;
+	case P_INT: case P_COUNT: snprintf(out + n, size - n, "%lld", (long long)v->i); return;
 	case P_BOOL: snprintf(out + n, size - n, "%s", v->i ? "true" : "false"); return;
 	case P_DTYPE: snprintf(out + n, size - n, "%s", dtype_info[v->i].name); return;
 	case P_STR: snprintf(out + n, size - n, "\"%s\"", v->s); return;
@@ -241,7 +241,7 @@ static inline int draw_op(Gen *g, Node *n, Tensor **in, int *nin, AttrVal *v)
 				in[(*nin)++] = val_tensor(g, n->in[n->nin - 1]);
 			}
 			break;
-		case P_SCALAR: in[(*nin)++] = NULL;              /* fall through */
+		case P_SCALAR: case P_COUNT: in[(*nin)++] = NULL;              /* fall through */
 		default:
 			if (p[i].kind == P_HINT || p[i].name[0] == '_' || (p[i].optional && (p[i].kind == P_STR || gen_chance(g, 50)))) continue;
 			v[i] = gen_attr(g, &p[i], n->nin ? val_tensor(g, n->in[0]) : NULL);

@@ -143,7 +143,7 @@ static inline const char *scan_value(Bench *t, ParamKind kind, const char *s, At
 	if (kind == P_STR) v->s = intern_str(&t->names, word);
 	else if (kind == P_DTYPE) v->i = dtype_find(word);
 	else if (kind == P_BOOL) v->i = !strcmp(word, "true");
-	else if (kind == P_INT) v->i = strtoll(word, 0, 10);
+	else if (kind == P_INT || kind == P_COUNT) v->i = strtoll(word, 0, 10);
 	else v->f = strtod(word, 0);
 	return s;
 }

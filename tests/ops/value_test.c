@@ -614,6 +614,12 @@ static void corners(void)
 	exact("", "onehot", "i32[3] - f32[2]", "num_classes = 2, axis = -1", N(-1, 2, 1, 7, 9), N(7, 7, 7, 7, 7, 9));
 	exact("", "accumulator_scale_", "f32[3]", "f = 0", N(NAN, INFINITY, 1), N(0, 0, 0));
 	exact("", "accumulate_mean_", "f32[2] f32[2]", "step = 0", N(NAN, INFINITY, 1, 2), N(1, 2));
+	/* integers with factors that are none: computed as they are, cut off once */
+	exact("", "accumulate_moving_average_", "i32[3] i32[3]", "f = 0.75", N(10, -10, 7, 1, 2, 8), N(7, -7, 7));
+	exact("", "accumulate_moving_average_", "u8[2] f32[2]", "f = 0.5", N(200, 3, 254.5, 4.5), N(227, 3));
+	exact("", "accumulate_moving_average_square_", "i64[2] i32[2]", "f = 0.5", N(10, -9, 3, 5), N(9, 8));
+	exact("", "accumulate_mean_", "i16[2] i16[2]", "step = 1", N(10, -7, 3, 4), N(6, -1));
+	exact("", "accumulate_mean_", "i8[2] i8[2]", "step = 0", N(100, -7, 3, 4), N(3, 4));
 	exact("A333", "accumulate_moving_average_", "f16[1] f32[1]", "f = 0.9", N(0, 0.1), N(0.0099945068359375));
 	exact("A333", "accumulate_moving_average_square_", "f32[1] f32[1]", "f = 0.999", N(0, 0.1f), N(9.9998715e-06f));
 	exact("", "scaled_add_", "i32[2] i32[2]", "a = 2, b = -1", N(3, 4, 1, 1), N(5, 7));
