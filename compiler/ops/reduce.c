@@ -27,6 +27,16 @@ int infer_reduce(Infer *in)
 	return 1;
 }
 static int infer_number(Infer *in) { return infer_need_number(in, 0) && infer_reduce(in); }
+/* integers have no infinity to begin with, nor a NaN for 0 / 0 */
+static int infer_some(Infer *in)
+{
+	if (!infer_number(in)) return 0;
+	Spec x = infer_in(in, 0);
+	for (int i = 0; i < x.shape.rank; i++)
+		if (dtype_is_int(x.dtype) && op_axes(in->op) >> i & 1 && !x.shape.dim[i] && shape_nelems(in->out[0].shape))
+			return infer_error(in, E0311, "`%s` of no integers: axis %d is empty", in->def->name, i), 0;
+	return 1;
+}
 static int infer_float(Infer *in)  { return infer_need_float(in, 0) && infer_reduce(in); }
 
 unsigned op_axes(const Op *op)
@@ -180,12 +190,12 @@ static void grad_prod(Grad *gr, Op *op)
 
 OPDEF(sum, .type = "ReduceSum", A_REDUCTION, .infer = infer_number, .grad = grad_sum, .emit = emit_sum, .flops = 1, .sample = { -2, 2 },
 	.doc = "Sum of elements, in the tensor's own dtype." AXES_DOC, .formula = "y = sum x, dx = g");
-OPDEF(mean, .type = "ReduceMean", A_REDUCTION, .infer = infer_number, .grad = grad_mean, .emit = emit_mean, .flops = 1, .sample = { -2, 2 },
+OPDEF(mean, .type = "ReduceMean", A_REDUCTION, .infer = infer_some, .grad = grad_mean, .emit = emit_mean, .flops = 1, .sample = { -2, 2 },
 	.doc = "Mean of elements; on integers it is rounded down, and their sum taken in 64 bits." AXES_DOC, .formula = "y = sum x / n, dx = g / n");
-OPDEF(max, .type = "ReduceMax", A_REDUCTION, .infer = infer_number, .grad = grad_extreme, .emit = emit_max, .flops = 1, .sample = { -2, 2 },
+OPDEF(max, .type = "ReduceMax", A_REDUCTION, .infer = infer_some, .grad = grad_extreme, .emit = emit_max, .flops = 1, .sample = { -2, 2 },
 	.doc = "Largest element; NaN wins. Every element that equals it receives the whole gradient." AXES_DOC,
 	.formula = "y = max x, dx = g where x = y, else 0");
-OPDEF(min, .type = "ReduceMin", A_REDUCTION, .infer = infer_number, .grad = grad_extreme, .emit = emit_min, .flops = 1, .sample = { -2, 2 },
+OPDEF(min, .type = "ReduceMin", A_REDUCTION, .infer = infer_some, .grad = grad_extreme, .emit = emit_min, .flops = 1, .sample = { -2, 2 },
 	.doc = "Smallest element; NaN wins. Every element that equals it receives the whole gradient." AXES_DOC,
 	.formula = "y = min x, dx = g where x = y, else 0");
 OPDEF(prod, .type = "ReduceProd", A_REDUCTION, .infer = infer_number, .grad = grad_prod, .emit = emit_prod, .flops = 1, .sample = { 0.5, 1.5 },
@@ -214,6 +224,7 @@ static int infer_position(Infer *in)
 	for (int i = 0; i < x.shape.rank; i++)
 		if (i != axis || op_attr(in->op, "keepdim")->i)
 			in->out[0].shape.dim[in->out[0].shape.rank++] = i == axis ? 1 : x.shape.dim[i];
+	if (!x.shape.dim[axis] && shape_nelems(in->out[0].shape)) return infer_error(in, E0311, "`%s` of no elements: axis %d is empty", in->def->name, axis), 0;
 	infer_set_int(in, "dim", axis);
 	return 1;
 }

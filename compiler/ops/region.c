@@ -111,7 +111,8 @@ static int infer_slice(Infer *in)
 		if (step[i] == NO_INT) step[i] = 1;
 		if (step[i] != 1 && step[i] != -1) return bad_slice(in, "steps are 1 or -1; use `subsample` or `x[::n]` for others");
 		int64_t len = resolve(x.shape.dim[k], step[i], &start[i], &stop[i]);
-		if (len <= 0) return bad_slice(in, arena_printf(in->b->ir->mem, "nothing is left of axis %d, which has length %" PRId64, k, x.shape.dim[k]));
+		if (!x.shape.dim[k]) len = start[i] = stop[i] = 0;               /* all of nothing */
+		else if (len <= 0) return bad_slice(in, arena_printf(in->b->ir->mem, "nothing is left of axis %d, which has length %" PRId64, k, x.shape.dim[k]));
 		in->out[0].shape.dim[k] = len;
 	}
 	infer_set_ints(in, "start", start, n);
@@ -160,7 +161,7 @@ static int infer_subsample(Infer *in)
 	for (int i = 0; i < x.shape.rank; i++) {
 		s[i] = i < v->ints.n ? v->ints.at[i] : 1;
 		if (s[i] < 1) return infer_error(in, E0310, "strides of `subsample` are positive"), 0;
-		in->out[0].shape.dim[i] = (x.shape.dim[i] - 1) / s[i] + 1;
+		in->out[0].shape.dim[i] = x.shape.dim[i] / s[i] + (x.shape.dim[i] % s[i] != 0);
 	}
 	infer_set_ints(in, "strides", s, x.shape.rank);
 	return 1;
