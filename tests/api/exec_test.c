@@ -237,7 +237,7 @@ static void check_printed(const char *path)
 	char out[600];
 	snprintf(out, sizeof out, "%.*s.out", (int)strlen(path) - 4, path);
 	char *want = slurp(out);
-	if (getenv("BLESS") && (want || printed[0])) {
+	if (getenv("BLESS") && want) {
 		FILE *f = fopen(out, "wb");
 		fputs(printed, f);
 		fclose(f);
