@@ -18,16 +18,16 @@ plans() {                                               # FILE: a line for each 
 	done
 }
 
-awk 'BEGIN {
+awk 'function below(k) { n = (n * 7141 + 54773) % 259200; return int(n / 259200 * k) }
+BEGIN {
 	print "fn fit(t, k) = t[0:k] if t.shape[0] >= k else concat([t, constant(zeros(), f32[k - t.shape[0]])], 0)"
 	print "program main() {\n    x = host_load(h2d_stream(\"x\", f32[1000]))\n    t0 = x * 2.0"
 	split("10 50 100 300 700 1000", size)
-	for (i = 1; i < 1500; i++) {
-		n = (n * 7141 + 54773) % 259200; a = i - 1 - n % 40; n = (n * 7141 + 54773) % 259200
-		b = i - 1 - n % 20; n = (n * 7141 + 54773) % 259200
-		printf "    t%d = cumsum(fit(t%d, %d), 0) + t%d.sum()\n", i, a < 0 ? 0 : a, size[n % 6 + 1], b < 0 ? 0 : b
+	for (i = 1; i < 4000; i++) {
+		a = i - 1 - below(i % 3 == 0 ? 3 : i % 3 == 1 ? 10 : 60); b = i - 1 - below(20)
+		printf "    t%d = cumsum(fit(t%d, %d), 0) + t%d.sum()\n", i, a < 0 ? 0 : a, size[below(6) + 1], b < 0 ? 0 : b
 	}
-	print "    host_store(d2h_stream(\"y\", t1499.spec), t1499)\n}"
+	print "    host_store(d2h_stream(\"y\", t3999.spec), t3999)\n}"
 }' > "$T/scattered.pxl"
 
 for f in $(find examples -name '*.pxl' | LC_ALL=C sort) tests/bench/chains.pxl "$T/scattered.pxl"; do plans "$f"; done > "$T/all"
