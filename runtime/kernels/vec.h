@@ -356,6 +356,12 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 	}
 }
 
+#if VEC_BYTES == 64
+#include "runtime/kernels/vec512.h"
+#else
+#define EXP_SUM_F32 exp_sum_f32
+#endif
+
 /* --- the tables ---------------------------------------------------------------------------------------------------- */
 
 #include "runtime/kernels/gemm.h"
@@ -404,7 +410,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 	}, \
 	.isa = { \
 		.name = VEC_LABEL, .sum = BY_CLASS(sum), .prod = BY_CLASS(prod), .max = BY_CLASS(max), .min = BY_CLASS(min), \
-		.exp_sum_f32 = exp_sum_f32, .exp_sum_f64 = exp_sum_f64, .philox = philox_words, \
+		.exp_sum_f32 = EXP_SUM_F32, .exp_sum_f64 = exp_sum_f64, .philox = philox_words, \
 		.scale_f32 = scale_f32, .scale_f64 = scale_f64, .back_f32 = back_f32, .back_f64 = back_f64, \
 		.group_f32 = { spread_f32, normed_f32, norm_dots_f32, norm_sums_f32, norm_back_f32 }, \
 		.group_f64 = { spread_f64, normed_f64, norm_dots_f64, norm_sums_f64, norm_back_f64 }, \

@@ -1,6 +1,7 @@
 /* vec_avx512.c — the primitives for x86 with AVX-512 F, BW, DQ and VL. */
 #include "runtime/kernels/kernels.h"
 #if defined __x86_64__
+#include <immintrin.h>
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2,prefer-vector-width=512")
 #define VEC_NAME table_avx512
 #define VEC_LABEL "avx512"
