@@ -6,7 +6,7 @@
 #ifndef PXLRT_H
 #define PXLRT_H
 
-#define PXLRT_ABI 7
+#define PXLRT_ABI 8
 #define PXLRT_BLOCK 128                  /* elements a blocked loop handles at a time */
 
 struct pxlrt;
@@ -15,6 +15,7 @@ struct pxlrt_lane {                      /* the public head of a lane; the sessi
 	const char *consts;              /* constants */
 	char *frame;                     /* arena of the main graph */
 	int replica, ipu;
+	char *const *fixed;              /* variables that the program never writes: each where its one copy lies */
 };
 
 /* --- blocked elementwise primitives ------------------------------------------------------------

@@ -71,7 +71,8 @@ static int check_program(const RtProgram *p, RtErr *e)
 		const RtVar *v = &p->vars[i];
 		size_t end;
 		if (v->buffer && remote_check(p, v, e)) return e->status;
-		if (v->buffer) continue;
+		if (v->fixed < 0 || v->fixed > p->nvar) return rt_fail(e, RT_EINTERNAL, "variable `%s` has no place of its own", v->name);
+		if (v->buffer || v->fixed) continue;
 		if (__builtin_add_overflow(v->offset, v->bytes, &end) || end > p->var_bytes)
 			return rt_fail(e, RT_EINTERNAL, "variable `%s` lies outside its region", v->name);
 	}
@@ -94,6 +95,7 @@ static int lane_memory(RtSession *s, int k, RtErr *e)
 	ln->site = -1;
 	ln->pub.replica = k;
 	ln->pub.consts = s->consts;
+	ln->pub.fixed = s->fixed;
 	if (!(ln->pub.frame = region(s, s->p->frame_bytes, "intermediate tensors", e)) ||
 	    !(ln->pub.vars = region(s, s->p->var_bytes, "variables", e)) ||
 	    !(ln->remote = region(s, s->p->remote_bytes, "remote buffers", e)) ||
@@ -107,6 +109,7 @@ static int session_memory(RtSession *s, RtErr *e)
 	size_t lanes = (size_t)p->replicas, streams = (size_t)p->nstream;
 	if (!(s->host = region(s, variables_bytes(p, &s->o), "the host's copy of variables", e)) ||
 	    !(s->home = region(s, (size_t)p->nvar * sizeof *s->home, "variables", e)) ||
+	    !(s->fixed = region(s, (size_t)p->nvar * sizeof *s->fixed, "variables", e)) ||
 	    !(s->consts = region(s, p->const_bytes, "constants", e)) ||
 	    !(s->lanes = region(s, lanes * sizeof *s->lanes, "replicas", e)) ||
 	    !(s->bound = region(s, streams * sizeof *s->bound, "streams", e)) ||
@@ -173,7 +176,7 @@ void rt_session_free(RtSession *s)
 		rt_free(&a, s->lanes[k].remote);
 		rt_free(&a, s->lanes[k].scratch);
 	}
-	void *rest[] = { s->host, s->home, s->consts, s->lanes, s->bound, s->apart, s->binds, s->cursor };
+	void *rest[] = { s->host, s->home, s->fixed, s->consts, s->lanes, s->bound, s->apart, s->binds, s->cursor };
 	for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) rt_free(&a, rest[i]);
 	pthread_mutex_destroy(&s->print_lock);
 	pthread_mutex_destroy(&s->lock);

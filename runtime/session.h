@@ -17,6 +17,7 @@ struct RtSession {
 	RtPool *pool;
 	char *host, *consts;                 /* H but for what is mapped; constants */
 	char **home;                         /* per variable: its place in H */
+	char **fixed;                        /* those of variables that the program never writes: H is D for them */
 	RtLane *lanes;                       /* p->replicas of them */
 	char **bound;                        /* per stream: the caller's array in this run; NULL: none */
 	char *apart;                         /* per stream: its array shares no byte with another */

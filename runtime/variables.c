@@ -8,6 +8,8 @@
  * is out of date would silently undo what the device has learnt (PopXL does that; we chose not to).
  * Sending (H → D, all variables) is therefore left to attaching and to an explicit request.
  *
+ * A variable that the program never writes has no copy of its own in D: lanes read H's, be it a mapped file.
+ *
  * In H a variable has a home of its own: a piece of one block, or a file that the host has mapped (RtMap).  Fetching
  * writes such files through.  While one of them may only be read nothing is fetched at all (R137):
  * what is out of date is looked up on the device itself. */
@@ -46,6 +48,7 @@ void variables_place(RtSession *s)
 		s->home[i] = m ? m->data : next;
 		if (!m) next += room(&s->p->vars[i]);
 		else s->read_only |= m->read_only;
+		if (s->p->vars[i].fixed) s->fixed[s->p->vars[i].fixed - 1] = s->home[i];
 	}
 }
 
@@ -63,13 +66,14 @@ void variables_fill(RtSession *s)
 
 static char *device_var(RtSession *s, int lane, const RtVar *v)
 {
+	if (v->fixed) return s->fixed[v->fixed - 1];
 	return v->buffer ? remote_var(&s->lanes[lane], v) : s->lanes[lane].pub.vars + v->offset;
 }
 
 static void send(RtSession *s, int var)
 {
 	const RtVar *v = &s->p->vars[var];
-	for (int k = 0; v->bytes && k < s->p->replicas; k++) memcpy(device_var(s, k, v), s->home[var], v->bytes);
+	for (int k = 0; v->bytes && !v->fixed && k < s->p->replicas; k++) memcpy(device_var(s, k, v), s->home[var], v->bytes);
 }
 
 static void send_all(RtSession *s)                            /* H → D */
@@ -92,7 +96,7 @@ static int fetch_all(RtSession *s, RtErr *e)                  /* D → H: the lo
 {
 	for (int i = 0; i < s->p->nvar; i++) {
 		const RtVar *v = &s->p->vars[i];
-		if (v->bytes) memcpy(s->home[i], device_var(s, 0, v), v->bytes);
+		if (v->bytes && !v->fixed) memcpy(s->home[i], device_var(s, 0, v), v->bytes);
 	}
 	s->to_host++;
 	s->synced = 1;

@@ -91,7 +91,7 @@ static void describe_program(pxl_program *p)
 	i->transfers = p->rt.transfers;
 	i->frame_bytes = p->plan->frame_bytes;
 	i->lower_bound = p->plan->graph[0].lower_bound;
-	i->var_bytes = p->plan->var_bytes;
+	i->var_bytes = p->plan->var_bytes + p->plan->fixed_bytes;
 	i->const_bytes = p->plan->const_bytes;
 	i->remote_bytes = p->plan->remote_bytes;
 	i->peak_bytes = i->frame_bytes + i->var_bytes + i->const_bytes;

@@ -218,6 +218,7 @@ const char *base_ptr(Emit *e, const Tensor *root)
 	case SPACE_HOST:
 		e->uses_fr = 1;
 		return arena_printf(e->mem, "rt->host_room(ln, %d, fr + %zu)", p->param, p->offset);
+	case SPACE_FIXED: return arena_printf(e->mem, "ln->fixed[%d]", p->param);
 	case SPACE_VARS: return arena_printf(e->mem, "(ln->vars + %zu)", p->offset);
 	case SPACE_CONSTS: return arena_printf(e->mem, "(ln->consts + %zu)", p->offset);
 	case SPACE_NONE: case SPACE_REMOTE: case SPACE_PARAM: case SPACE_STREAM: break;

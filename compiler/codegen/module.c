@@ -192,12 +192,13 @@ static void put_prototypes(Emit *e)
 }
 
 /* --- tables -------------------------------------------------------------------------------------------------------- */
-static RtVar variable_row(const Tensor *t, size_t offset)
+static RtVar variable_row(const Tensor *t, const Place *p)
 {
-	RtVar v = { .name = t->name, .dtype = t->spec.dtype, .rank = t->spec.shape.rank, .offset = offset,
+	RtVar v = { .name = t->name, .dtype = t->spec.dtype, .rank = t->spec.shape.rank, .offset = p->space == SPACE_VARS ? p->offset : 0,
 	            .nelem = (size_t)shape_nelems(t->spec.shape), .init = t->data->init };
 	memcpy(v.dim, t->spec.shape.dim, sizeof v.dim);
 	v.bytes = v.nelem * dtype_size(v.dtype);
+	if (p->space == SPACE_FIXED) v.fixed = p->param + 1;
 	if (!v.init.name) v.init.name = t->name;
 	if (t->remote) {
 		v.buffer = t->remote->id + 1;
@@ -213,8 +214,8 @@ static void list_vars(Emit *e, Module *m)
 	for (int i = 0; i < g->tensors.n; i++) {
 		Tensor *t = g->tensors.at[i];
 		const Place *p = &e->plan->place[t->index];
-		if (t->kind != T_VARIABLE || (p->space != SPACE_VARS && p->space != SPACE_REMOTE)) continue;
-		m->vars[m->nvar++] = variable_row(t, t->remote ? 0 : p->offset);
+		if (t->kind != T_VARIABLE || (p->space != SPACE_VARS && p->space != SPACE_FIXED && p->space != SPACE_REMOTE)) continue;
+		m->vars[m->nvar++] = variable_row(t, p);
 	}
 }
 

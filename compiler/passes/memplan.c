@@ -44,11 +44,19 @@ static size_t tensor_bytes(const Tensor *t)
 
 /* --- regions ------------------------------------------------------------------------------------------------ */
 
-static void place_variables(const Ir *ir, Plan *p)
+/* those that nothing writes are read where the host has them: no copy on the device */
+static void place_variables(Ir *ir, Plan *p, Arena *mem)
 {
+	Written w = written_roots(&(PassCx){ ir, mem, 0 }, ir->main);
+
 	for (int i = 0; i < ir->main->tensors.n; i++) {
 		const Tensor *t = ir->main->tensors.at[i];
 		if (t->kind != T_VARIABLE || t->remote) continue;
+		if (!w.root[t->index]) {
+			p->place[t->index] = (Place){ SPACE_FIXED, 0, tensor_bytes(t), p->nfixed++ };
+			p->fixed_bytes += round_up(tensor_bytes(t));
+			continue;
+		}
 		p->place[t->index] = (Place){ SPACE_VARS, p->var_bytes, tensor_bytes(t), 0 };
 		p->var_bytes += round_up(tensor_bytes(t));
 	}
@@ -481,7 +489,7 @@ Plan *memplan(Ir *ir, Arena *mem)
 
 	p->place = NEWN(mem, Place, ir->ntensor + 1);
 	p->graph = NEWN(mem, GraphPlan, ir->graphs.n + 1);
-	place_variables(ir, p);
+	place_variables(ir, p, mem);
 	place_buffers(ir, p, mem);
 	place_constants(ir, p, mem);
 	for (int i = 0; i < ir->graphs.n; i++) {

@@ -17,6 +17,7 @@ typedef enum Space {
 	SPACE_PARAM,                 /* handed in by the caller: graph inputs and outputs of subgraphs; index in `param` */
 	SPACE_REMOTE,                /* offset in the remote region: a variable that stands for an entry of a remote buffer */
 	SPACE_STREAM,                /* points into a stream's entry: known when host_load has run */
+	SPACE_FIXED,                 /* a variable that nothing writes: number of its pointer in the lane, `param` */
 	SPACE_HOST                   /* where the next entry of a stream to the host goes, `param`, or in the frame, as SPACE_FRAME */
 } Space;
 
@@ -38,6 +39,7 @@ typedef struct Plan {
 	Place *place;                /* by tensor index */
 	GraphPlan *graph;            /* by graph index */
 	size_t frame_bytes, var_bytes, const_bytes;
+	int nfixed; size_t fixed_bytes;      /* variables that nothing writes: beside var_bytes */
 	size_t remote_bytes;         /* of all remote buffers; the device's memory is the others */
 	size_t *buffer;              /* by buffer id: offset in the remote region */
 } Plan;

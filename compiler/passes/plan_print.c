@@ -7,14 +7,14 @@
 static const char *space_name(const Place *p)
 {
 	static const char *const names[] = { [SPACE_NONE] = "-", [SPACE_FRAME] = "frame", [SPACE_VARS] = "vars", [SPACE_CONSTS] = "consts",
-		[SPACE_PARAM] = "param", [SPACE_REMOTE] = "remote", [SPACE_STREAM] = "stream",
+		[SPACE_PARAM] = "param", [SPACE_REMOTE] = "remote", [SPACE_STREAM] = "stream", [SPACE_FIXED] = "fixed",
 		[SPACE_HOST] = "host" };
 	return names[p->space];
 }
 
 static void put_place(const Place *p, Buf *out)
 {
-	if (p->space == SPACE_PARAM) buf_printf(out, "%-6s %10d", space_name(p), p->param);
+	if (p->space == SPACE_PARAM || p->space == SPACE_FIXED) buf_printf(out, "%-6s %10d", space_name(p), p->param);
 	else if (p->space == SPACE_STREAM) buf_printf(out, "%-6s %10s", space_name(p), "");
 	else buf_printf(out, "%-6s %10zu", space_name(p), p->offset);
 }
@@ -74,7 +74,7 @@ static void put_buffers(const Ir *ir, const Plan *p, Buf *out)
 
 void plan_print(const Ir *ir, const Plan *p, Buf *out)
 {
-	buf_printf(out, "variables %zu bytes, constants %zu bytes, frame %zu bytes\n", p->var_bytes, p->const_bytes, p->frame_bytes);
+	buf_printf(out, "variables %zu bytes, constants %zu bytes, frame %zu bytes\n", p->var_bytes + p->fixed_bytes, p->const_bytes, p->frame_bytes);
 	put_buffers(ir, p, out);
 	for (int i = 0; i < ir->graphs.n; i++) {
 		buf_putc(out, '\n');

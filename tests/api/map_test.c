@@ -20,19 +20,21 @@ static const char model[] =
 
 typedef struct World { pxl_ctx *cx; pxl_model *m; pxl_program *p; pxl_session *s; int w, b; } World;
 
-static pxl_status open_world(World *o, const pxl_map *maps, size_t n)
+static pxl_status open_model(World *o, const char *text, const pxl_map *maps, size_t n)
 {
 	pxl_session_options so = PXL_SESSION_OPTIONS_INIT;
 	so.maps = maps;
 	so.nmap = n;
 	*o = (World){ 0 };
 	CHECK("", pxl_ctx_new(NULL, &o->cx) == PXL_OK);
-	CHECK("", pxl_compile_memory(o->cx, "map.pxl", model, sizeof model - 1, &o->m) == PXL_OK);
+	CHECK("", pxl_compile_memory(o->cx, "map.pxl", text, strlen(text), &o->m) == PXL_OK);
 	CHECK("", pxl_program_new(o->m, NULL, &o->p) == PXL_OK);
 	o->w = pxl_find(o->p, PXL_VARIABLE, "w");
 	o->b = pxl_find(o->p, PXL_VARIABLE, "layer/b");
 	return pxl_session_new(o->p, &so, &o->s);
 }
+
+static pxl_status open_world(World *o, const pxl_map *maps, size_t n) { return open_model(o, model, maps, n); }
 
 static void close_world(World *w)
 {
@@ -195,6 +197,37 @@ static void test_shared(void)
 	close_world(&a);
 }
 
+/* what the program only reads is read where it is mapped, by every replica: the file's next bytes are seen by the next run */
+static void test_read_in_place(void)
+{
+	static const char reads[] =
+		"program main() replicas 2 {\n"
+		"    w = variable([1.0, 2.0, 3.0], name = \"w\")\n"
+		"    b = variable(zeros([2, 2], i32), name = \"layer/b\")\n"
+		"    fn body(v, b: ref) {\n        b += 1\n        return v * 2.0\n    }\n"
+		"    host_store(d2h_stream(\"y\", f32[3]), call(graph(body, w, b), w, b))\n"
+		"}\n";
+	pxl_map m = { "w", "read.bin", PXL_MAP_READ_EXISTING };
+	World a;
+	float y[6], w[3];
+	const void *view;
+	int32_t n[4];
+	write_bytes("read.bin", (float[]){ 10, 20, 30 }, 12);
+	CHECK("R135", open_model(&a, reads, &m, 1) == PXL_OK && pxl_run(a.s, 1) == PXL_OK);
+	int out = pxl_find(a.p, PXL_OUTPUT, "y");
+	CHECK("", pxl_read(a.s, out, y, sizeof y) == PXL_OK && y[0] == 20 && y[5] == 60);
+	FILE *f = fopen("read.bin", "r+b");
+	CHECK("", f && fwrite((float[]){ 7 }, 4, 1, f) == 1 && fclose(f) == 0 && pxl_run(a.s, 1) == PXL_OK);
+	CHECK("R135", pxl_read(a.s, out, y, sizeof y) == PXL_OK && y[0] == 14 && y[3] == 14 && y[5] == 60);
+	CHECK("R135", pxl_view(a.s, a.w, &view) == PXL_OK && ((const float *)view)[0] == 7);
+	CHECK("R137", pxl_read(a.s, a.w, w, 12) == PXL_OK && w[0] == 7 && pxl_read(a.s, a.b, n, 16) == PXL_OK && n[0] == 2);
+	close_world(&a);
+	CHECK("", open_model(&a, reads, NULL, 0) == PXL_OK && pxl_write(a.s, a.w, w, 12) == PXL_OK && pxl_run(a.s, 1) == PXL_OK);
+	CHECK("", pxl_read(a.s, out, y, sizeof y) == PXL_OK && y[0] == 14 && pxl_detach(a.s, 1) == PXL_OK && pxl_write(a.s, a.w, y + 1, 12) == PXL_OK);
+	CHECK("R282", pxl_attach(a.s) == PXL_OK && pxl_run(a.s, 1) == PXL_OK && pxl_read(a.s, out, y, sizeof y) == PXL_OK && y[0] == 80);
+	close_world(&a);
+}
+
 int main(void)
 {
 	char dir[] = "/tmp/pxl-map-XXXXXX", cmd[64];
@@ -204,6 +237,7 @@ int main(void)
 	test_npy();
 	test_undone();
 	test_shared();
+	test_read_in_place();
 	snprintf(cmd, sizeof cmd, "rm -rf '%s'", dir);
 	CHECK("", system(cmd) == 0);
 	return check_done();
