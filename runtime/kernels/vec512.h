@@ -82,37 +82,6 @@ static double exp_sum_512(float *y, const float *x, float m, long n)
 	return sum;
 }
 
-/* a NaN is rare: then it is all done again, as the plain loop does it */
-static void max_512(void *out, const void *p, long n)
-{
-	const float *x = p;
-	Lanes l = lanes_of(-INFINITY);
-	__mmask16 nan = 0;
-	long i = 0;
-	float lane[LANES];
-	for (; i + LANES <= n; i += LANES)
-		for (int v = 0; v < 4; v++) {
-			__m512 q = _mm512_loadu_ps(x + i + 16 * v);
-			nan |= _mm512_cmp_ps_mask(q, q, _CMP_UNORD_Q);
-			l.at[v] = _mm512_max_ps(l.at[v], q);
-		}
-	for (int v = 0; i < n; v++, i += 16) {
-		__mmask16 k = first_of(n - i);
-		__m512 q = _mm512_maskz_loadu_ps(k, x + i);
-		nan |= _mm512_cmp_ps_mask(q, q, _CMP_UNORD_Q);
-		l.at[v] = _mm512_mask_max_ps(l.at[v], k, l.at[v], q);
-	}
-	if (nan) {
-		max_f32(out, x, n);
-		return;
-	}
-	for (int v = 0; v < 4; v++) _mm512_storeu_ps(lane + 16 * v, l.at[v]);
-	for (int w = LANES / 2; w; w /= 2)
-		for (int j = 0; j < w; j++) lane[j] = lane[j] > lane[j + w] ? lane[j] : lane[j + w];
-	*(float *)out = lane[0];
-}
-
 #define f32_exp exp_512
 #define f32_gelu gelu_512
 #define EXP_SUM_F32 exp_sum_512
-#define max_f32 max_512
