@@ -182,6 +182,7 @@ static pxl_status compile_ir(Unit *u, BuildCall *c)
 	double t1 = now_ms();
 	p->plan_ms = t1 - planning;
 	if (!(p->mod = codegen(p->lowered, p->plan, &u->mem))) return PXL_EMODEL;
+	p->mod->options = arena_printf(&u->mem, "level %d, %d replicas", c->o.level, p->ir->local_replicas);
 	expect_streams(p->ir->main, NEWN(&u->mem, char, p->ir->graphs.n + 1), p->mod->streams);
 	double t2 = now_ms();
 	JitOptions jo = { .kind = c->o.jit == PXL_JIT_TCC ? JIT_TCC : c->o.jit == PXL_JIT_CC ? JIT_CC : JIT_AUTO,

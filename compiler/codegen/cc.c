@@ -253,6 +253,7 @@ static CacheKey key_of(const CcJob *job)
 	cache_mix(&k, job->text, job->len);
 	if (job->header) cache_mix(&k, job->header_text, job->header_len);
 	cache_mix(&k, &job->abi, sizeof job->abi);
+	if (job->options) cache_mix(&k, job->options, strlen(job->options));
 	for (int i = 0; i < job->nflag; i++) cache_mix(&k, job->flags[i], strlen(job->flags[i]));
 	return k;
 }

@@ -13,7 +13,8 @@ typedef struct CcJob {
 	const char *header;                  /* a file beside it that it may include, or NULL; */
 	const char *header_text; size_t header_len;
 	const char *const *flags; int nflag; /* all but -o and the file; those that begin with -l come last */
-	int64_t abi;                         /* goes into the cache's key with the rest */
+	int64_t abi;                         /* goes into the cache's key with the rest, and so do */
+	const char *options;                 /* these; or NULL */
 	const char *cache_dir;               /* NULL: the object goes to a private temporary directory */
 	int only_cached;                     /* what is in the cache, or CC_NONE: nothing is compiled */
 	int background;                      /* at a low priority, out of reach of the terminal, and with an end by cc_cancel */

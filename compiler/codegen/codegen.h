@@ -15,6 +15,7 @@ typedef struct Module {
 	RtBuffer *buffers; int nbuffer;
 	RtHost *hosts; int nhost;    /* calls of functions of the host, which are not part of the text */
 	void *consts;                /* contents of the constant region, plan->const_bytes */
+	const char *options;         /* what it was made under and the text need not show, for the cache's key; or NULL */
 	double calls;                /* that the text makes in one step, about: what a compiler that optimises can make cheaper */
 } Module;
 

@@ -14,10 +14,10 @@
 /* -fno-strict-aliasing: frames hold tensors of many types, one after the other. Contraction would change bits. */
 static const char *const flags[] = { "-std=c11", "-O3", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared" };
 
-static CcJob job_of(const JitOptions *o, const char *text, size_t len)
+static CcJob job_of(const Module *m, const JitOptions *o, const char *text, size_t len)
 {
 	return (CcJob){ .what = "emitted C", .text = text, .len = len, .flags = flags, .nflag = sizeof flags / sizeof *flags,
-	                .abi = PXLRT_ABI, .cache_dir = o->cache_dir };
+	                .abi = PXLRT_ABI, .options = m->options, .cache_dir = o->cache_dir };
 }
 
 static int find_entry(Jit *j, const CcLoaded *made, RtErr *e)
@@ -39,7 +39,7 @@ int jit_cc(const Module *m, const JitOptions *o, Jit *j, int only_cached, RtErr 
 	size_t len;
 	char *text = jit_source(m, &o->alloc, &len);
 	if (!text) return rt_fail(e, RT_ENOMEM, "no memory for the emitted C");
-	CcJob job = job_of(o, text, len);
+	CcJob job = job_of(m, o, text, len);
 	CcLoaded made;
 	job.only_cached = only_cached;
 	int st = cc_load(&job, &made, e);
@@ -67,7 +67,7 @@ int jit_swap_begin(const Module *m, const JitOptions *o, JitSwap **out, RtErr *e
 	size_t len;
 	s->alloc = o->alloc;
 	s->text = jit_source(m, &o->alloc, &len);
-	CcJob job = job_of(o, s->text, len);
+	CcJob job = job_of(m, o, s->text, len);
 	job.background = 1;
 	int st = s->text ? cc_begin(&s->run, &job, e) : rt_fail(e, RT_ENOMEM, "no memory for the emitted C");
 	if (st) jit_swap_free(s);

@@ -101,6 +101,9 @@ static void test_hits_and_misses(const char *dir)
 	CHECK_STR("R315", once(dir, &h, &longer, 2, &y), "cc");
 	CHECK("R315 R317", files(dir, path, sizeof path) == 2);
 	CHECK_STR("R315", once(dir, &h, &longer, 2, &y), "cc (cached)");
+	/* another option is another entry, even where the emitted C may be the same */
+	CHECK_STR("R315", once(dir, &h, NULL, 1, &y), "cc");
+	CHECK("R315", files(dir, path, sizeof path) == 3 && !unlink(path));
 }
 
 static void test_wrong_files(const char *dir)
