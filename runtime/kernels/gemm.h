@@ -10,15 +10,24 @@
 #endif
 #include "runtime/kernels/provider.h"
 
+/* lanes are numbered by constants: a vector filled by a loop would be put together again each time */
+#define LANES_2 0, 1
+#define LANES_4 LANES_2, 2, 3
+#define LANES_8 LANES_4, 4, 5, 6, 7
+#define LANES_16 LANES_8, 8, 9, 10, 11, 12, 13, 14, 15
+
 #define UNROLL _Pragma("GCC unroll 32")
 #define GT float
 #define GS f32
 #define GI int32_t
 #if VEC_BYTES == 64
+#define GLANES LANES_16
 #define GFMA(a, b, c) ((VT)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
 #elif VEC_BYTES == 32
+#define GLANES LANES_8
 #define GFMA(a, b, c) ((VT)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 #else
+#define GLANES LANES_4
 #define GFMA(a, b, c) ((a) * (b) + (c))
 #endif
 #define GPART(mask, p) ((VT)_mm512_maskz_loadu_ps((__mmask16)(mask), p))
@@ -26,16 +35,20 @@
 #undef GT
 #undef GS
 #undef GI
+#undef GLANES
 #undef GFMA
 #undef GPART
 #define GT double
 #define GS f64
 #define GI int64_t
 #if VEC_BYTES == 64
+#define GLANES LANES_8
 #define GFMA(a, b, c) ((VT)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
 #elif VEC_BYTES == 32
+#define GLANES LANES_4
 #define GFMA(a, b, c) ((VT)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #else
+#define GLANES LANES_2
 #define GFMA(a, b, c) ((a) * (b) + (c))
 #endif
 #define GPART(mask, p) ((VT)_mm512_maskz_loadu_pd((__mmask8)(mask), p))
@@ -125,11 +138,30 @@ PACK_ROWS(pack, GT, v)
 PACK_ROWS(pack_f16, uint16_t, half_load(v))
 PACK_ROWS(pack_bf16, uint16_t, brain_load(v))
 
+/* P whole panels of W, k by k: rows lie far apart, so each is called for in time.  Few panels at once: they are written at
+ * the same distance from each other, which many lines of the first cache don't bear. */
+VM void G(pack_strip)(const int W, const int P, GT *dst, const GT *src, long sk, long kn)
+{
+	for (long k = 0; k < kn; k++, src += sk, dst += W) {
+		UNROLL for (int i = 0; i < W * P; i += 64 / (int)sizeof(GT)) __builtin_prefetch(src + 16 * sk + i);
+		UNROLL for (int p = 0; p < P; p++) memcpy(dst + p * kn * W, src + p * W, (size_t)W * sizeof(GT));
+	}
+}
+#define PACK_STRIPS(W, P) for (; at + W * P <= wn; at += W * P) G(pack_strip)(W, P, dst + at * kn, src + at, sk, kn)
+
+static void G(pack_strips)(GT *dst, const GT *src, int width, long sk, long wn, long kn)
+{
+	long at = 0;
+	if (width == TILE_VECS * VL) PACK_STRIPS(TILE_VECS * VL, 1);
+	else if (width == TILE_ROWS) { PACK_STRIPS(TILE_ROWS, 4); PACK_STRIPS(TILE_ROWS, 1); }
+	if (at < wn) G(pack_rows)(dst + at * kn, src + at, width, sk, wn - at, kn);
+}
+
 /* lane l of merge(a, b, s): a[l] + a[l + s] where bit s of l is clear, else b[l - s] + b[l] */
 VM VT G(merge)(VT a, VT b, const int s)
 {
-	G(gmask) straight, across;
-	UNROLL for (int l = 0; l < VL; l++) straight[l] = l & s ? VL + l : l, across[l] = l & s ? VL + l - s : l + s;
+	const G(gmask) lane = { GLANES }, second = ((lane & s) != 0) & VL;
+	const G(gmask) straight = lane + second, across = (lane ^ s) + second;
 	return __builtin_shuffle(a, b, straight) + __builtin_shuffle(a, b, across);
 }
 
@@ -139,9 +171,9 @@ VM void G(turn)(VT *x)
 	UNROLL for (int s = 1; s < VL; s *= 2)
 		UNROLL for (int v = 0; v < VL; v++) {
 			if (v & s) continue;
-			G(gmask) low, high;
+			const G(gmask) lane = { GLANES }, second = ((lane & s) != 0) & (VL - s);
+			const G(gmask) low = lane + second, high = lane + s + second;
 			VT p = x[v], q = x[v + s];
-			UNROLL for (int l = 0; l < VL; l++) low[l] = l & s ? VL + l - s : l, high[l] = l & s ? VL + l : l + s;
 			x[v] = __builtin_shuffle(p, q, low);
 			x[v + s] = __builtin_shuffle(p, q, high);
 		}
@@ -156,6 +188,7 @@ static void G(pack_turned)(GT *dst, const GT *src, int width, long sw, long wn, 
 				VT x[VEC_BYTES / sizeof(GT)];
 				long ws = min_l(VL, wn - at - w), ks = min_l(VL, kn - k);
 				const GT *s = src + (at + w) * sw + k;
+				UNROLL for (int v = 0; v < VL; v++) __builtin_prefetch(s + (v + VL) * sw);       /* the square below */
 				if (ws == VL && ks == VL) { UNROLL for (int v = 0; v < VL; v++) x[v] = *(const VU *)(s + v * sw); }
 				else for (int v = 0; v < VL; v++) x[v] = v < ws ? G(part)(s + v * sw, ks) : (VT){ 0 };
 				G(turn)(x);
@@ -182,7 +215,7 @@ PACK_ELEMENTS(pack_bf16, uint16_t, brain_load(v))
 
 static void G(pack)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn)
 {
-	if (sw == 1) G(pack_rows)(dst, src, width, sk, wn, kn);
+	if (sw == 1) G(pack_strips)(dst, src, width, sk, wn, kn);
 	else if (sk == 1 && width % VL == 0) G(pack_turned)(dst, src, width, sw, wn, kn);
 	else G(pack_elements)(dst, src, width, sw, sk, wn, kn);
 }

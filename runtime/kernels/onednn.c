@@ -5,7 +5,8 @@
  * thread's OpenMP to one thread (and puts it back, for the host may use OpenMP too), so that only our own
  * pool makes threads.  Tiles are cut by shape alone, so bits don't depend on the number of threads.
  *
- * Left to the portable provider: other types, small products, and few rows of a row-major b. */
+ * Left to the portable provider: other types, small products, and those whose b is row-major and
+ * needs no packing (gemm_is_direct). */
 #include "runtime/kernels/onednn.h"
 
 #include <dlfcn.h>

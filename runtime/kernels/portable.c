@@ -1,15 +1,16 @@
 /* portable.c — matrix products in C with the inner loops of gemm.h.
  *
- * Up to FEW_ROWS rows: b is streamed where it stands, since packing it would cost as much as the product
- * (rows of a are gathered first if a is transposed).  More rows: the tile's part of a and b is packed,
- * PACK_K of k at a time, into the lane's scratch, and multiplied there.  16-bit floats are widened when packed
- * and accumulate in f32 in scratch. */
+ * A row-major b that stays in the second cache is streamed where it stands, since packing it would only cost
+ * (rows of a are gathered first if a is transposed), and so is any b for few rows.  Otherwise the tile's part
+ * of a and b is packed, PACK_K of k at a time, into the lane's scratch, and multiplied there.  16-bit floats are
+ * widened when packed and accumulate in f32 in scratch. */
 #include "runtime/kernels/provider.h"
 
 #include <string.h>
 
-/* dot products shorter than SHORT_K are not worth their final sums: b is packed */
-enum { FEW_ROWS = 16, SHORT_K = 48, TILE_M = 512, TILE_N = 384, DIRECT_K = 8192 };
+/* dot products shorter than SHORT_K are not worth their final sums: b is packed.  GATHER_ROWS × DIRECT_K elements of a, gathered, fit the
+ * scratch; a tile's part of a b of up to DIRECT_B elements fits the second cache */
+enum { FEW_ROWS = 16, GATHER_ROWS = 96, DIRECT_ROWS = 512, SHORT_K = 48, TILE_M = 512, TILE_N = 384, DIRECT_K = 2048, DIRECT_B = 1 << 19 };
 
 static const GemmIsa *loops_of(RtLane *ln, int dtype) { return dtype == DT_F64 ? isa_of(ln)->gemm_f64 : isa_of(ln)->gemm_f32; }
 
@@ -47,16 +48,29 @@ static int worth_halving(const struct pxlrt_gemm *d, const GemmCut *c)
 	return pieces < 16 && (double)c->m * (double)c->n * (double)d->k > 5e5;
 }
 
+int gemm_is_direct(const struct pxlrt_gemm *d)
+{
+	if (d->tb || d->dtype < DT_F32) return 0;
+	return d->m <= FEW_ROWS || (!d->ta && d->n >= 32 && d->m <= DIRECT_ROWS && (double)d->k * (double)d->n <= DIRECT_B);
+}
+
+/* b is read where it stands */
+static int is_few(const struct pxlrt_gemm *d)
+{
+	if (d->tb) return d->m <= FEW_ROWS && d->k >= SHORT_K && d->dtype >= DT_F32;
+	return gemm_is_direct(d) || (d->m <= GATHER_ROWS && d->n >= 32 && d->dtype >= DT_F32);
+}
+
 /* columns first: pieces of one column share nothing of b, those of one row would each pack the same part of it.
  * When k is short c is what moves: whole rows of it, then. */
 GemmCut gemm_cut(const struct pxlrt_gemm *d, const GemmIsa *isa)
 {
-	int few = d->m <= FEW_ROWS;
+	int few = is_few(d);
 	GemmCut c = { few ? d->m : even_piece(d->m, TILE_M, isa->rows), even_piece(d->n, few || d->k < SHORT_K ? 1024 : TILE_N, isa->cols), 0, 0 };
 	while (worth_halving(d, &c)) {
 		long m = even_piece(c.m, (c.m + 1) / 2, isa->rows), n = even_piece(c.n, (c.n + 1) / 2, isa->cols);
 		if (d->k < SHORT_K && !few && m < c.m && m >= 32) c.m = m;
-		else if (n < c.n && n >= 3 * isa->cols) c.n = n;         /* narrower ones cost oneDNN half its speed */
+		else if (n < c.n && n >= (few ? 2 : 3) * isa->cols) c.n = n;         /* narrower ones cost oneDNN half its speed */
 		else if (m < c.m && m >= 64) c.m = m;
 		else break;
 	}
@@ -152,26 +166,19 @@ static void direct_rest(const GemmIsa *isa, size_t size, long k, const char *a, 
 	for (long i = 0; i < m; i++) memcpy(c + (size_t)(i * ldc) * size, out + (size_t)(i * w) * size, (size_t)n * size);
 }
 
-/* a transposed in memory, as rows */
-static void gather_rows(int dtype, char *dst, const char *a, long lda, long m, long k)
-{
-	size_t s = dtype_size(dtype);
-	for (long x = 0; x < k; x++)
-		for (long i = 0; i < m; i++) memcpy(dst + (size_t)(i * k + x) * s, a + (size_t)(x * lda + i) * s, s);
-}
-
 /* one stretch of k */
-static void few_rows_k(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long k0, long k, long m, long j0, long n, double beta)
+static void few_rows_k(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long k0, long k, long i0, long m, long j0, long n, double beta)
 {
 	const struct pxlrt_gemm *d = g->d;
 	size_t s = dtype_size(d->dtype);
-	char *room = ln->scratch, *c = at_elem_mut(g->c, d->dtype, j0);
-	const char *a = at_elem(g->a, d->dtype, d->ta ? k0 * d->lda : k0);
+	char *room = ln->scratch, *c = at_elem_mut(g->c, d->dtype, i0 * d->ldc + j0);
+	const char *a = at_elem(g->a, d->dtype, d->ta ? k0 * d->lda + i0 : i0 * d->lda + k0);
 	long lda = d->lda;
 	if (d->ta) {
-		gather_rows(d->dtype, room, a, lda, m, k);
-		a = room, lda = k;
-		room += (size_t)(m * k) * s;
+		long wide = (k + isa->lanes - 1) / isa->lanes * isa->lanes;       /* as rows: one panel over m */
+		isa->pack(room, a, (int)wide, lda, 1, k, m);
+		a = room, lda = wide;
+		room += (size_t)(m * wide) * s;
 	}
 	if (d->tb) {
 		isa->direct_t(k, a, lda, at_elem(g->b, d->dtype, j0 * d->ldb + k0), d->ldb, c, d->ldc, m, n, d->alpha, beta);
@@ -184,12 +191,12 @@ static void few_rows_k(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long k
 		direct_rest(isa, s, k, a, lda, b + (size_t)whole * s, d->ldb, c + (size_t)whole * s, d->ldc, m, n - whole, d->alpha, beta, room);
 }
 
-static void few_rows(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long m, long j0, long n)
+static void few_rows(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long i0, long m, long j0, long n)
 {
 	long k = 0;
 	do {
 		long kn = min_l(DIRECT_K, g->d->k - k);
-		few_rows_k(ln, g, isa, k, kn, m, j0, n, k ? 1 : g->d->beta);
+		few_rows_k(ln, g, isa, k, kn, i0, m, j0, n, k ? 1 : g->d->beta);
 		k += kn;
 	} while (k < g->d->k);
 }
@@ -234,14 +241,12 @@ static void packed_half(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long 
 	for (long i = 0; i < m; i++) rt->st[d->dtype](at_elem_mut(g->c, d->dtype, (i0 + i) * d->ldc + j0), 1, acc + i * n, n);
 }
 
-int gemm_is_direct(const struct pxlrt_gemm *d) { return d->m <= FEW_ROWS && !d->tb && d->dtype >= DT_F32; }
-
 void gemm_portable_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n)
 {
 	const struct pxlrt_gemm *d = g->d;
 	const GemmIsa *isa = loops_of(ln, d->dtype);
 	if (d->dtype == DT_F16 || d->dtype == DT_BF16) packed_half(ln, g, isa, i0, m, j0, n);
-	else if (d->m <= FEW_ROWS && !(d->tb && d->k < SHORT_K)) few_rows(ln, g, isa, m, j0, n);
+	else if (is_few(d)) few_rows(ln, g, isa, i0, m, j0, n);
 	else packed(ln, g, isa, i0, m, j0, n, at_elem_mut(g->c, d->dtype, i0 * d->ldc + j0), d->ldc, d->beta);
 	gemm_epilogue(ln, g, i0, m, j0, n);
 }

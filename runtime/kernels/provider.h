@@ -42,7 +42,7 @@ void gemm_epilogue(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long
 /* a rectangle of c, whole k, on the caller's thread */
 void gemm_portable_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n);
 
-/* few rows against a row-major b: the portable loops need no packing and run at the machine's peak */
+/* few rows, or a small b, and b row-major: the portable loops need no packing and run at the machine's peak */
 int gemm_is_direct(const struct pxlrt_gemm *d);
 
 /* how c is cut: pieces of m × n; few rows are not cut */

@@ -113,6 +113,9 @@ int main(void)
 		one(&(Case){ DT_F32, 200, 400, 300, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1, 0, 0, { 0 }, 0, 0 }, rts, nrt, 1);
 		one(&(Case){ DT_F16, 70, 200, 300, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1, 0, 0, { 0 }, 0, 0 }, rts, nrt, 1);
 		one(&(Case){ DT_F32, 20, 30, 40, form & 1, form >> 1, 0, 0, 1, 0, 2, { 3, 5 }, 2, form & 1 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 257, 131, 129, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1, -0.5, 0, { 0 }, 3, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F64, 61, 99, 2100, form & 1, form >> 1, 0, 1, 0.5, 1, 0, { 0 }, 1, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 128, 67, 64, form & 1, form >> 1, 0, 0, 1, 1, 1, { 3 }, 1, form & 1 }, rts, nrt, 1);
 		one(&(Case){ DT_F32, 2, 33, 9000, form & 1, form >> 1, 0, 0, 2, 1, 0, { 0 }, 0, 0 }, rts, nrt, 1);
 	}
 	return check_done();
