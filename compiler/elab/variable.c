@@ -60,7 +60,8 @@ static int dtype_arg(Elab *e, Value v, Span at, DataArgs *d)
 static int take_data(Elab *e, DataArgs *d, Span at)
 {
 	int f8 = d->dtype >= 0 && dtype_is_f8((DType)d->dtype);
-	if (is_recipe(d->data) || (d->has_spec && !f8)) return 1;
+	int numbers = d->data.kind == V_RANGE && !d->has_spec;         /* with no shape given it is a list of its numbers */
+	if ((is_recipe(d->data) && !numbers) || (d->has_spec && !f8)) return 1;
 	HostArray *a = f8 ? float8_data(e, d, at) : array_of(e, d->data, d->dtype, d->narrow, at);
 	if (!a) return 0;
 	d->data = v_of(V_ARRAY, a);
