@@ -85,7 +85,7 @@ static void fill(pxl_session *s, pxl_program *p)
 	}
 }
 
-/* every output and variable, one after another */
+/* every output and variable, one after another; none if one cannot be read (threads call it, which must not count checks) */
 static unsigned char *bits(pxl_session *s, pxl_program *p, size_t *n)
 {
 	unsigned char *b = NULL;
@@ -94,7 +94,11 @@ static unsigned char *bits(pxl_session *s, pxl_program *p, size_t *n)
 	for (int k = 0; pxl_get_info(p, k, &i); k++) {
 		if (i.kind == PXL_INPUT) continue;
 		b = realloc(b, *n + i.bytes + 1);
-		CHECK("", pxl_read(s, k, b + *n, i.bytes) == PXL_OK);
+		if (!b || pxl_read(s, k, b + *n, i.bytes)) {
+			free(b);
+			*n = 0;
+			return NULL;
+		}
 		*n += i.bytes;
 	}
 	return b;
