@@ -44,9 +44,8 @@ int64_t rt_get_int(DType t, const void *p, size_t i)
 
 void rt_set(DType t, void *p, size_t i, double x) { rt_convert(t, (char *)p + i * dtype_size(t), DT_F64, &x, 1); }
 
-void rt_convert(DType to, void *dst, DType from, const void *src, size_t n)
+void k_convert(const struct pxlrt *rt, DType to, void *dst, DType from, const void *src, size_t n)
 {
-	const struct pxlrt *rt = rt_table(1);
 	int cls = class_of((int)from);
 	Block a, b;
 	for (size_t at = 0; at < n; at += BLOCK_MAX) {
@@ -56,3 +55,5 @@ void rt_convert(DType to, void *dst, DType from, const void *src, size_t n)
 		rt->st[to]((char *)dst + at * dtype_size(to), 1, &b, k);
 	}
 }
+
+void rt_convert(DType to, void *dst, DType from, const void *src, size_t n) { k_convert(rt_table(1), to, dst, from, src, n); }

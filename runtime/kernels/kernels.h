@@ -115,6 +115,9 @@ static inline long piece_of(long n, double ns)
 typedef int (*SpanBody)(RtLane *ln, void *ctx, long lo, long hi);
 int span_run(RtLane *ln, SpanBody body, void *ctx, long n, long grain);
 
+/* rt_convert on a table of one's choice; see convert.c */
+void k_convert(const struct pxlrt *rt, DType to, void *dst, DType from, const void *src, size_t n);
+
 /* --- entries of the table, one file each ------------------------------------------------------------------ */
 int k_each(struct pxlrt_lane *, int (*)(const struct pxlrt *, struct pxlrt_lane *, void *const *, long, long), void *const *, long, long);
 int k_matmul_portable(struct pxlrt_lane *, const struct pxlrt_gemm *, const void *, const void *, void *, const void *, void *);

@@ -1,9 +1,6 @@
 /* store_test.c — results computed in the host's arrays: which tensors lie there, and that nobody can tell. Every program runs with and
  * without the pass on arrays that lie apart, at odd addresses, over each other, and on the session's own. */
-#include <stdlib.h>
-
-#include "compiler/api/pxl.h"
-#include "tests/check.h"
+#include "tests/api/session_world.h"
 
 static const char model[] =
 	"fn fed(name, spec) = host_load(h2d_stream(name, spec))\n"
@@ -120,32 +117,6 @@ static const char model[] =
 
 enum { ROOM = 1 << 16, STREAMS = 8 };
 typedef enum Lie { OWN, APART, ODD, OVER, SAME, LIES } Lie;
-typedef struct World { pxl_ctx *cx; pxl_model *m; pxl_program *p; pxl_session *s; } World;
-
-static World open_world(const char *program, int level, const char *no_pass)
-{
-	World w = { 0 };
-	pxl_program_options po = PXL_PROGRAM_OPTIONS_INIT;
-	po.name = program;
-	po.level = level;
-	po.no_pass = no_pass;
-	int ok = pxl_ctx_new(NULL, &w.cx) == PXL_OK && pxl_compile_memory(w.cx, "m.pxl", model, sizeof model - 1, &w.m) == PXL_OK &&
-	         pxl_program_new(w.m, &po, &w.p) == PXL_OK && pxl_session_new(w.p, NULL, &w.s) == PXL_OK;
-	if (!ok) printf("%s: %s\n", program, pxl_errmsg(w.cx));
-	for (size_t i = 0; i < pxl_diag_count(w.cx); i++) printf("%s\n", pxl_diag_text(w.cx, i, PXL_DIAG_SHORT));
-	CHECK("", ok);
-	if (!ok) exit(check_done());
-	return w;
-}
-
-static void close_world(World *w)
-{
-	pxl_session_free(w->s);
-	pxl_program_free(w->p);
-	pxl_model_free(w->m);
-	pxl_ctx_free(w->cx);
-}
-
 /* --- the same bits wherever arrays lie ------------------------------------------------------------------------ */
 
 /* where stream i's array begins in the room all share */
@@ -205,7 +176,7 @@ static void test_bits(const char *program)
 	int all = 1;
 	for (int lie = 0; lie < LIES; lie++)
 		for (int level = 0; level <= 2; level++) {
-			World a = open_world(program, level, "store"), b = open_world(program, level, NULL);
+			World a = open_world(model, program, level, "store"), b = open_world(model, program, level, NULL);
 			size_t n = run(&a, (Lie)lie, copied), m = run(&b, (Lie)lie, direct);
 			pxl_traffic x = { .size = sizeof x }, y = { .size = sizeof y };
 			int same = n == m && n > 0 && !memcmp(copied, direct, n);
@@ -225,7 +196,7 @@ static void test_bits(const char *program)
 static void test_rebinding(void)
 {
 	static char first[ROOM], again[ROOM];
-	World w = open_world("plain", 2, NULL);
+	World w = open_world(model, "plain", 2, NULL);
 	size_t n = run(&w, APART, first);
 	static const Lie order[] = { SAME, OWN, SAME, APART, OVER, APART };
 	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
@@ -240,7 +211,7 @@ static void test_rebinding(void)
 
 static int count_hosted(const char *program, const char *no_pass)
 {
-	World w = open_world(program, 2, no_pass);
+	World w = open_world(model, program, 2, no_pass);
 	const char *text;
 	int n = 0;
 	CHECK("", pxl_emit(w.p, "c", NULL, &text) == PXL_OK);
@@ -266,7 +237,7 @@ static void test_places(void)
 /* a run that failed may have written a part of the array; the next one writes all of it */
 static void test_failing(void)
 {
-	World w = open_world("fails", 2, NULL);
+	World w = open_world(model, "fails", 2, NULL);
 	int x[300], y[300];
 	for (int i = 0; i < 300; i++) x[i] = 1, y[i] = -1;
 	CHECK("", pxl_bind(w.s, 0, x, sizeof x) == PXL_OK && pxl_bind(w.s, 1, y, sizeof y) == PXL_OK && pxl_run(w.s, 1) == PXL_OK && y[0] == 7 && y[299] == 7);

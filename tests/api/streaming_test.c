@@ -1,10 +1,8 @@
 /* streaming_test.c — memory beside the device as a host sees it: remote variables and when they move, what runs move, code that is
  * loaded, and the memory that sums of gradients need. */
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "compiler/api/pxl.h"
-#include "tests/check.h"
+#include "tests/api/session_world.h"
 
 static const char model[] =
 	"program counts() {\n"
@@ -76,31 +74,6 @@ static const char model[] =
 	"program sum() { gradient(false) }\n"
 	"program chain() { gradient(true) }\n";
 
-typedef struct World { pxl_ctx *cx; pxl_model *m; pxl_program *p; pxl_session *s; } World;
-
-static World open_world(const char *program, int level)
-{
-	World w = { 0 };
-	pxl_program_options po = PXL_PROGRAM_OPTIONS_INIT;
-	po.name = program;
-	po.level = level;
-	int ok = pxl_ctx_new(NULL, &w.cx) == PXL_OK && pxl_compile_memory(w.cx, "m.pxl", model, sizeof model - 1, &w.m) == PXL_OK &&
-	         pxl_program_new(w.m, &po, &w.p) == PXL_OK && pxl_session_new(w.p, NULL, &w.s) == PXL_OK;
-	if (!ok) printf("%s: %s\n", program, pxl_errmsg(w.cx));
-	for (size_t i = 0; i < pxl_diag_count(w.cx); i++) printf("%s\n", pxl_diag_text(w.cx, i, PXL_DIAG_SHORT));
-	CHECK("", ok);
-	if (!ok) exit(check_done());
-	return w;
-}
-
-static void close_world(World *w)
-{
-	pxl_session_free(w->s);
-	pxl_program_free(w->p);
-	pxl_model_free(w->m);
-	pxl_ctx_free(w->cx);
-}
-
 static float value_of(World *w, const char *name, int k)
 {
 	float x[2] = { -1, -1 };
@@ -120,7 +93,7 @@ static void run(World *w)
 
 static void test_moving(void)
 {
-	World w = open_world("counts", 2);
+	World w = open_world(model, "counts", 2, NULL);
 	float given[2] = { 10, 20 };
 	int v = pxl_find(w.p, PXL_VARIABLE, "v");
 	CHECK("R336", value_of(&w, "v", 0) == 1 && value_of(&w, "v", 1) == 2);
@@ -146,7 +119,7 @@ static void test_moving(void)
 
 static void test_saving(void)
 {
-	World a = open_world("counts", 2), b = open_world("counts", 2), c = open_world("counts", 2);
+	World a = open_world(model, "counts", 2, NULL), b = open_world(model, "counts", 2, NULL), c = open_world(model, "counts", 2, NULL);
 	char path[] = "/tmp/pxl_streaming_XXXXXX";
 	size_t copied = 0;
 	int fd = mkstemp(path);
@@ -164,7 +137,7 @@ static void test_saving(void)
 
 static void test_accounting(void)
 {
-	World w = open_world("counts", 2), plain = open_world("without", 2);
+	World w = open_world(model, "counts", 2, NULL), plain = open_world(model, "without", 2, NULL);
 	pxl_program_info i, none;
 	const char *plan = "";
 	pxl_program_get_info(w.p, &i);
@@ -192,7 +165,7 @@ static pxl_traffic traffic_of(World *w)
 
 static void test_exchange(void)
 {
-	World a = open_world("apart", 2), b = open_world("merged", 2);
+	World a = open_world(model, "apart", 2, NULL), b = open_world(model, "merged", 2, NULL);
 	pxl_traffic x = traffic_of(&a), y = traffic_of(&b);
 	const char *text = "";
 	CHECK("", x.host_loads == 1 && x.host_stores == 1 && x.remote_loads == 1 && x.remote_stores == 1 && x.exchanges == 4);
@@ -209,12 +182,12 @@ static void test_exchange(void)
 static void test_code(void)
 {
 	for (int level = 0; level <= 2; level += 2) {
-		World a = open_world("without", level), b = open_world("loaded", level);
+		World a = open_world(model, "without", level, NULL), b = open_world(model, "loaded", level, NULL);
 		pxl_traffic x = traffic_of(&a), y = traffic_of(&b);
 		CHECK("R362 R370", x.code_loads == 0 && y.code_loads == 1 && y.exchanges == x.exchanges + 1);
 		CHECK("R362 R370", value_of(&a, "y", 0) == 1 && value_of(&b, "y", 0) == 1 && value_of(&b, "x", 0) == 1);
 		close_world(&a), close_world(&b);
-		World c = open_world("loaded_together", level);
+		World c = open_world(model, "loaded_together", level, NULL);
 		pxl_traffic z = traffic_of(&c);
 		CHECK("R371", z.code_loads == 2 && z.exchanges == x.exchanges + 1 && value_of(&c, "y", 0) == 1);
 		close_world(&c);
@@ -241,7 +214,7 @@ static void test_sum(void)
 	static float x[64 * 64], y[64 * 64];
 	enum { TERM = 64 * 64 * 4 };
 	for (int level = 0; level <= 2; level++) {
-		World a = open_world("sum", level), b = open_world("chain", level);
+		World a = open_world(model, "sum", level, NULL), b = open_world(model, "chain", level, NULL);
 		pxl_program_info i = gradient(&a, x), j = gradient(&b, y);
 		double worst = 0, most = 0;
 		for (int k = 0; k < 64 * 64; k++) {

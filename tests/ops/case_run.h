@@ -71,11 +71,7 @@ static inline int family_covered(const char *family, const OpCase *cases, size_t
 static inline int gives(const char *op, const char *operands, const char *attrs, const double *in, const double *want)
 {
 	Prog p;
-	prog_open(&p);
-	prog_op(&p, op, operands, attrs);
-	int ok = prog_compile(&p, 2);
-	for (int i = 0; ok && i < p.nin; i++)
-		for (int k = 0; k < p.in[i].n; k++) p.in[i].v[k] = *in++;
+	int ok = prog_given(&p, op, operands, attrs, in);
 	ok = ok && prog_run(&p);
 	for (int i = 0; ok && i < p.nout; i++)
 		for (int k = 0; ok && k < p.out[i].n; k++, want++) {

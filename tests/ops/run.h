@@ -172,15 +172,22 @@ static inline void prog_round(Prog *p)
 		}
 }
 
+/* a program of one op on these numbers, operand after operand, open and not yet run; 0: it does not compile */
+static inline int prog_given(Prog *p, const char *op, const char *operands, const char *attrs, const double *in)
+{
+	prog_open(p);
+	prog_op(p, op, operands, attrs);
+	if (!prog_compile(p, 2)) return 0;
+	for (int i = 0; i < p->nin; i++)
+		for (int k = 0; k < p->in[i].n; k++) p->in[i].v[k] = *in++;
+	return 1;
+}
+
 /* it compiles, and running it on these numbers is a fault whose text has `word` */
 static inline void fault(const char *op, const char *operands, const char *attrs, const double *in, const char *word)
 {
 	Prog p;
-	prog_open(&p);
-	prog_op(&p, op, operands, attrs);
-	int ok = prog_compile(&p, 2);
-	for (int i = 0; ok && i < p.nin; i++)
-		for (int k = 0; k < p.in[i].n; k++) p.in[i].v[k] = *in++;
+	int ok = prog_given(&p, op, operands, attrs, in);
 	int ran = ok && prog_run(&p);
 	if (!ok || ran || !strstr(p.err.text, word)) printf("%s(%s): %s\n", op, operands, p.err.text);
 	CHECK("", ok && !ran && strstr(p.err.text, word));

@@ -154,11 +154,7 @@ static const GradCase grads[] = {
 static int ran(const char *op, const char *operands, const char *attrs, const double *in, double *out, char *why)
 {
 	Prog p;
-	prog_open(&p);
-	prog_op(&p, op, operands, attrs);
-	int ok = prog_compile(&p, 2);
-	for (int i = 0; ok && i < p.nin; i++)
-		for (int k = 0; k < p.in[i].n; k++) p.in[i].v[k] = *in++;
+	int ok = prog_given(&p, op, operands, attrs, in);
 	ok = ok && prog_run(&p);
 	for (int k = 0; ok && k < p.out[0].n; k++) out[k] = p.out[0].v[k];
 	strcpy(why, p.err.text);

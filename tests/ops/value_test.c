@@ -555,11 +555,7 @@ static int run(const Case *c, int level)
 static void exact(const char *ids, const char *op, const char *operands, const char *attrs, const double *in, const double *want)
 {
 	Prog p;
-	prog_open(&p);
-	prog_op(&p, op, operands, attrs);
-	int ok = prog_compile(&p, 2);
-	for (int i = 0; ok && i < p.nin; i++)
-		for (int k = 0; k < p.in[i].n; k++) p.in[i].v[k] = *in++;
+	int ok = prog_given(&p, op, operands, attrs, in);
 	ok = ok && prog_run(&p);
 	if (!ok) printf("%s(%s): %s\n", op, operands, p.err.text);
 	for (int k = 0; ok && k < p.out[0].n; k++) {

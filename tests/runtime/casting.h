@@ -83,26 +83,13 @@ static inline uint64_t cast_as(DType to, DType from, const void *p, size_t i)
 	return int_as(to, (uint64_t)x, dtype_info[from].cls == 'i' && x < 0);
 }
 
-/* what rt_convert does, on a table of one's choice */
-static inline void convert_on(const struct pxlrt *rt, DType to, void *dst, DType from, const void *src, size_t n)
-{
-	int cls = class_of((int)from);
-	Block a, b;
-	for (size_t at = 0; at < n; at += BLOCK_MAX) {
-		long k = (long)(n - at < BLOCK_MAX ? n - at : BLOCK_MAX);
-		rt->ld[from](&a, (const char *)src + at * dtype_size(from), 1, k);
-		rt->cvt[cls][to](&b, &a, k);
-		rt->st[to]((char *)dst + at * dtype_size(to), 1, &b, k);
-	}
-}
-
 enum { CASTS = 4096 };
 static inline int casts_agree(const struct pxlrt *rt, DType to, DType from, const void *src, size_t n)
 {
 	static uint64_t dst[CASTS];
 	for (size_t at = 0; at < n; at += CASTS) {
 		size_t k = n - at < CASTS ? n - at : CASTS;
-		convert_on(rt, to, dst, from, (const char *)src + at * dtype_size(from), k);
+		k_convert(rt, to, dst, from, (const char *)src + at * dtype_size(from), k);
 		for (size_t i = 0; i < k; i++) {
 			if (element_bits(to, dst, i) == cast_as(to, from, src, at + i)) continue;
 			printf("%s %llx to %s: %llx, not %llx\n", dtype_info[from].name, (unsigned long long)element_bits(from, src, at + i), dtype_info[to].name,
