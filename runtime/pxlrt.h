@@ -6,7 +6,7 @@
 #ifndef PXLRT_H
 #define PXLRT_H
 
-#define PXLRT_ABI 8
+#define PXLRT_ABI 9
 #define PXLRT_BLOCK 128                  /* elements a blocked loop handles at a time */
 
 struct pxlrt;
@@ -146,12 +146,14 @@ struct pxlrt_dynamic {
 };
 
 /* windows over n images of `groups` times c (x side) or m (y side) channels: position i of y and tap k meet
- * position i·stride + k·dilation - pad of x, which may lie outside.  x[images, groups·c, x…], y[images, groups·m, y…] */
-enum { PXLRT_MAXSPACE = PXLRT_MAXRANK - 2 };
+ * position i·stride + k·dilation - pad of x, which may lie outside.  x[images, groups·c, x…], y[images, groups·m, y…].
+ * xblock, yblock: 0, or PXLRT_CHANNELS where that side is blocked: [images, channels / 16, space…, 16] in memory */
+enum { PXLRT_MAXSPACE = PXLRT_MAXRANK - 2, PXLRT_CHANNELS = 16 };
 struct pxlrt_window {
 	int xtype, ytype, rank;
 	long images, groups, c, m;
 	long x[PXLRT_MAXSPACE], y[PXLRT_MAXSPACE], k[PXLRT_MAXSPACE], stride[PXLRT_MAXSPACE], pad[PXLRT_MAXSPACE], dilation[PXLRT_MAXSPACE];
+	int xblock, yblock;
 };
 
 /* one axis of `size` samples made from axis.n: where each comes from, and from how many */
@@ -240,12 +242,15 @@ struct pxlrt {
 
 	/* convolutions; w[groups·m, c, k…] and what is summed up are of class f32 (f64 for f64).  conv: y from x and w.
 	 * conv_data: x from y and w as conv_turn lays it out.  conv_weight: `parts` sums over parts of the images, to be added.
-	 * room: memory of w's size for the weights in yet another order, or NULL */
+	 * room: memory of w's size for the weights in yet another order, or NULL; blocked sides need it.  Blocked: see rt_conv_blocks */
 	int (*conv)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *x, const void *w, void *y, void *room);
 	int (*conv_turn)(struct pxlrt_lane *ln, const struct pxlrt_window *d, int wtype, const void *w, void *turned);
 	int (*conv_data)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *y, const void *turned, void *x, void *room);
 	int (*conv_weight)(struct pxlrt_lane *ln, const struct pxlrt_window *d, long parts, const void *x, const void *y, void *w);
-	/* pooling, f32 and f64, groups = c = channels, m = 1; back: the gradient of x from that of y (max: and x and y) */
+	/* f32 [images, channels, space], channels in whole blocks: from plain to blocked, or back */
+	int (*blocks)(struct pxlrt_lane *ln, int dtype, int to_blocks, long images, long channels, long space, const void *src, void *dst);
+	/* pooling, f32 and f64, groups = c = channels, m = 1; back: the gradient of x from that of y (max: and x and y).
+	 * f32 may be blocked, all sides alike (xblock == yblock) */
 	int (*pool)(struct pxlrt_lane *ln, const struct pxlrt_window *d, int largest, const void *x, void *y);
 	int (*average_back)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *dy, void *dx);
 	int (*max_back)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *x, const void *y, const void *dy, void *dx);

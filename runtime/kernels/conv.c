@@ -4,6 +4,7 @@
  * gradient for the data is of the same kind with g as the source: places of x that agree modulo the stride see the
  * same taps, one step of g apart, so each such phase is a convolution with stride 1 on its part of the taps;
  * conv_turn puts the weights in that order.  Products are summed a block of channels at a time. */
+#include "runtime/kernels/blocked.h"
 #include "runtime/kernels/conv.h"
 
 /* --- one piece: a box, for a block of rows of a group --------------------------------------------------------------- */
@@ -134,7 +135,7 @@ static int run(RtLane *ln, Conv *c)
 
 int k_conv(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *x, const void *w, void *y, void *room)
 {
-	(void)room;
+	if (is_blocked(d)) return blocked_conv(lane, d, x, w, y, room);
 	RtLane *ln = rt_lane(lane);
 	Conv c;
 	conv_open(&c, ln, d);
@@ -198,7 +199,7 @@ static int leaves_places(const struct pxlrt_window *d)
 
 int k_conv_data(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *y, const void *turned, void *x, void *room)
 {
-	(void)room;
+	if (is_blocked(d)) return blocked_data(lane, d, y, turned, x, room);
 	RtLane *ln = rt_lane(lane);
 	size_t at = 0, all = (size_t)(d->images * d->groups * d->c);
 	for (int i = 0; i < d->rank; i++) all *= (size_t)d->x[i];

@@ -3,6 +3,7 @@
  * dw[m, c, tap] is the dot product of row m of g with the staged row of x that the tap sees (conv.h): g is laid out
  * over the columns of the box, with zeros where a column is dropped.  A piece is a block of rows and of channels, over
  * all images of one part, box after box in one order; parts are added up by who asked for them. */
+#include "runtime/kernels/blocked.h"
 #include "runtime/kernels/conv.h"
 
 enum {
@@ -170,6 +171,7 @@ static int fits(const Conv *c)
 
 int k_conv_weight(struct pxlrt_lane *lane, const struct pxlrt_window *d, long parts, const void *x, const void *g, void *dw)
 {
+	if (is_blocked(d)) return blocked_weight(lane, d, parts, x, g, dw);
 	RtLane *ln = rt_lane(lane);
 	Back w = { .g = g, .dw = dw, .gtype = d->ytype, .parts = parts, .per = ceil_div(d->images, parts) };
 	Conv *c = &w.c;

@@ -54,6 +54,7 @@ POOL_ISA(f32, float)
 POOL_ISA(f64, double)
 
 struct GemmIsa;
+struct BlockIsa;
 typedef struct Isa {
 	const char *name;
 	/* sum, product and extremes of n <= BLOCK_MAX contiguous elements, over 64 lanes in a fixed order; by class.
@@ -80,6 +81,7 @@ typedef struct Isa {
 	void (*normal_f64)(double *y, const uint32_t *words, double mean, double std, long n);
 	/* matrix products: see gemm.h */
 	const struct GemmIsa *gemm_f32, *gemm_f64;
+	const struct BlockIsa *blocks;               /* blocked layout: see blocks.h */
 } Isa;
 
 typedef struct KernelTable { struct pxlrt pub; Isa isa; } KernelTable;
@@ -145,6 +147,7 @@ int k_conv_turn(struct pxlrt_lane *, const struct pxlrt_window *, int, const voi
 int k_conv_data(struct pxlrt_lane *, const struct pxlrt_window *, const void *, const void *, void *, void *);
 int k_conv_data_onednn(struct pxlrt_lane *, const struct pxlrt_window *, const void *, const void *, void *, void *);
 int k_conv_weight(struct pxlrt_lane *, const struct pxlrt_window *, long, const void *, const void *, void *);
+int k_blocks(struct pxlrt_lane *, int, int, long, long, long, const void *, void *);
 int k_pool(struct pxlrt_lane *, const struct pxlrt_window *, int, const void *, void *);
 int k_average_back(struct pxlrt_lane *, const struct pxlrt_window *, const void *, void *);
 int k_max_back(struct pxlrt_lane *, const struct pxlrt_window *, const void *, const void *, const void *, void *);

@@ -4,6 +4,7 @@
  * (`room`), and images one or a few at a time, in the lane's scratch; so memory is planned, and any number of threads gives
  * the same bits.  Its primitives are made anew at each call: it keeps the generated code itself.  Where anything is refused
  * our own loops serve. */
+#include "runtime/kernels/blocked.h"
 #include "runtime/kernels/onednn.h"
 
 #include <string.h>
@@ -51,7 +52,7 @@ static size_t image_bytes(const struct pxlrt_window *d) { return (size_t)(d->c *
 /* whole blocks of 16 channels on both sides, and enough to do */
 static int suits(const struct pxlrt_window *d)
 {
-	return d->xtype == DT_F32 && d->ytype == DT_F32 && d->groups == 1 && d->rank <= 3 && d->c % 16 == 0 && d->m % 16 == 0 && work_of(d) >= 4e6 &&
+	return !is_blocked(d) && d->xtype == DT_F32 && d->ytype == DT_F32 && d->groups == 1 && d->rank <= 3 && d->c % 16 == 0 && d->m % 16 == 0 && work_of(d) >= 4e6 &&
 	       image_bytes(d) <= ROOM;
 }
 

@@ -3,7 +3,7 @@
  * The last two axes are a plane, whose rows pool.h does; the other axes' windows say which planes come together.
  * A maximum or sum takes in plane after plane, and a mean divides at the end.  Padding counts for nothing; no window
  * lies in it wholly.  Gradients go row by row of the source, so that pieces share no memory. */
-#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/blocked.h"
 
 #include <string.h>
 
@@ -139,6 +139,7 @@ static int run(RtLane *ln, Pool *p, const long *dim, SpanBody f32, SpanBody f64)
 
 int k_pool(struct pxlrt_lane *lane, const struct pxlrt_window *d, int largest, const void *x, void *y)
 {
+	if (is_blocked(d)) return blocked_pool(lane, d, largest, x, y);
 	Pool p = pool_open(rt_lane(lane), d, largest);
 	p.x = x, p.to = y;
 	return run(rt_lane(lane), &p, d->y, pool_f32, pool_f64);
@@ -146,6 +147,7 @@ int k_pool(struct pxlrt_lane *lane, const struct pxlrt_window *d, int largest, c
 
 int k_average_back(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *dy, void *dx)
 {
+	if (is_blocked(d)) return blocked_average_back(lane, d, dy, dx);
 	Pool p = pool_open(rt_lane(lane), d, 0);
 	p.dy = dy, p.to = dx;
 	return run(rt_lane(lane), &p, d->x, back_f32, back_f64);
@@ -153,6 +155,7 @@ int k_average_back(struct pxlrt_lane *lane, const struct pxlrt_window *d, const 
 
 int k_max_back(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *x, const void *y, const void *dy, void *dx)
 {
+	if (is_blocked(d)) return blocked_max_back(lane, d, x, y, dy, dx);
 	Pool p = pool_open(rt_lane(lane), d, 1);
 	p.x = x, p.y = y, p.dy = dy, p.to = dx;
 	return run(rt_lane(lane), &p, d->x, back_f32, back_f64);

@@ -365,6 +365,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 /* --- the tables ---------------------------------------------------------------------------------------------------- */
 
 #include "runtime/kernels/gemm.h"
+#include "runtime/kernels/blocks.h"
 #include "runtime/kernels/pool.h"
 
 #define F32_SLOT(n, ...) .n = f32_##n,
@@ -398,7 +399,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.softmax = k_softmax, .softmax_grad = k_softmax_grad, .cumsum = k_cumsum, .group_norm = k_group_norm, .group_norm_back = k_group_norm_back, \
 		.attention = k_attention, .attention_back = k_attention_back, \
 		.gather = k_gather, .scatter_add = k_scatter_add, .scatter = k_scatter, .window_copy = k_window_copy, \
-		.conv = k_conv##provider, .conv_turn = k_conv_turn, .conv_data = k_conv_data##provider, .conv_weight = k_conv_weight, \
+		.conv = k_conv##provider, .conv_turn = k_conv_turn, .conv_data = k_conv_data##provider, .conv_weight = k_conv_weight, .blocks = k_blocks, \
 		.pool = k_pool, .average_back = k_average_back, .max_back = k_max_back, .resize = k_resize, .roi = k_roi, \
 		.nll = k_nll, .nll_grad = k_nll_grad, .softmax_nll = k_softmax_nll, \
 		.random_normal = k_random_normal, .random_uniform = k_random_uniform, .dropout_mask = k_dropout_mask, \
@@ -417,7 +418,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.pool_f32 = { pool_max_f32, pool_sum_f32, pool_divide_f32, pool_max_back_f32, pool_mean_back_f32 }, \
 		.pool_f64 = { pool_max_f64, pool_sum_f64, pool_divide_f64, pool_max_back_f64, pool_mean_back_f64 }, \
 		.normal_f32 = normals_f32, .normal_f64 = normals_f64, \
-		.gemm_f32 = &gemm_isa_f32, .gemm_f64 = &gemm_isa_f64, \
+		.gemm_f32 = &gemm_isa_f32, .gemm_f64 = &gemm_isa_f64, .blocks = &block_isa, \
 	} }
 
 const KernelTable VEC_NAME[2] = { TABLE(k_matmul_onednn, _onednn), TABLE(k_matmul_portable, ) };

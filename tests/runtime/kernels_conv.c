@@ -1,6 +1,7 @@
 /* kernels_conv.c — convolutions, in both directions and for the weights, against plain C in double: from one to four
  * spatial axes, groups, strides, dilations and uneven padding, every type, images folded together and images cut into
- * boxes; bits do not depend on the number of threads. */
+ * boxes; bits do not depend on the number of threads.  Where kernels take blocked sides, the same with each side plain or
+ * blocked. */
 #include "tests/runtime/kernels.h"
 
 typedef struct Case { DType t; struct pxlrt_window d; } Case;
@@ -49,25 +50,56 @@ static int same(const char *what, const Case *c, int table, DType t, const void 
 	for (long i = 0; i < n; i++) {
 		double v = rt_get(t, got, (size_t)i);
 		if (near(v, want[i], tol * (1 + fabs(want[i])))) continue;
-		printf("%s, table %d, %s, x %ldx%ld k %ldx%ld stride %ld images %ld groups %ld c %ld m %ld: [%ld] is %.9g, not %.9g\n", what, table, dtype_info[c->t].name,
+		printf("%s, table %d, %s%s%s, x %ldx%ld k %ldx%ld stride %ld images %ld groups %ld c %ld m %ld: [%ld] is %.9g, not %.9g\n", what, table, dtype_info[c->t].name,
+		       c->d.xblock ? " x blocked" : "", c->d.yblock ? " y blocked" : "",
 		       c->d.x[0], c->d.x[1], c->d.k[0], c->d.k[1], c->d.stride[0], c->d.images, c->d.groups, c->d.c, c->d.m, i, v, want[i]);
 		return 0;
 	}
 	return 1;
 }
 
+static void *room(long n, size_t size) { return rt_alloc(NULL, (size_t)(n + 16) * size); }
+
 typedef struct Sizes { long x, y, w; } Sizes;
 typedef struct Got { void *y, *x, *w, *turned, *room; } Got;
 enum { PARTS = 3 };
 
-static void run(const Case *c, const struct pxlrt *rt, int threads, const void *x, const void *w, const void *g, Got *o)
+/* to blocks or back, if that side is blocked; in a new array, or the old one */
+static void *laid(TestLane *t, const struct pxlrt_window *d, int y, int to_blocks, void *data)
 {
+	long channels = d->groups * (y ? d->m : d->c), space = volume(y ? d->y : d->x, d->rank);
+	if (!(y ? d->yblock : d->xblock)) return data;
+	void *to = room(d->images * channels * space, 4);
+	t->lane.rt->blocks(&t->lane.pub, DT_F32, to_blocks, d->images, channels, space, data, to);
+	return to;
+}
+
+static void take_back(TestLane *t, const struct pxlrt_window *d, int y, void *data)
+{
+	long n = d->images * d->groups * (y ? d->m * volume(d->y, d->rank) : d->c * volume(d->x, d->rank));
+	void *plain = laid(t, d, y, 0, data);
+	if (plain != data) memcpy(data, plain, (size_t)n * 4), rt_free(NULL, plain);
+}
+
+static void run(const Case *c, const struct pxlrt *rt, int threads, void *px, const void *w, void *pg, Got *o)
+{
+	const struct pxlrt_window *d = &c->d;
+	int plain = !d->xblock && !d->yblock;
 	TestLane t;
 	lane_open(&t, threads, rt);
-	rt->conv(&t.lane.pub, &c->d, x, w, o->y, o->room);
-	rt->conv_turn(&t.lane.pub, &c->d, c->t == DT_F64 ? DT_F64 : DT_F32, w, o->turned);
-	rt->conv_data(&t.lane.pub, &c->d, g, o->turned, o->x, o->room);
-	rt->conv_weight(&t.lane.pub, &c->d, PARTS, x, g, o->w);
+	void *x = laid(&t, d, 0, 1, px), *g = laid(&t, d, 1, 1, pg);
+	if (plain || rt_conv_blocks(d, RT_CONV)) {
+		rt->conv(&t.lane.pub, d, x, w, o->y, o->room);
+		take_back(&t, d, 1, o->y);
+	}
+	rt->conv_turn(&t.lane.pub, d, c->t == DT_F64 ? DT_F64 : DT_F32, w, o->turned);
+	if (plain || rt_conv_blocks(d, RT_CONV_DATA)) {
+		rt->conv_data(&t.lane.pub, d, g, o->turned, o->x, o->room);
+		take_back(&t, d, 0, o->x);
+	}
+	if (plain || rt_conv_blocks(d, RT_CONV_WEIGHT)) rt->conv_weight(&t.lane.pub, d, PARTS, x, g, o->w);
+	if (x != px) rt_free(NULL, x);
+	if (g != pg) rt_free(NULL, g);
 	lane_close(&t);
 }
 
@@ -80,10 +112,29 @@ static void add_parts(DType t, void *w, long n)
 	}
 }
 
-static void *room(long n, size_t size) { return rt_alloc(NULL, (size_t)(n + 16) * size); }
-
 static Got got_new(const Sizes *s) { return (Got){ room(s->y, 8), room(s->x, 8), room(s->w * PARTS, 8), room(s->w, 8), room(s->w, 8) }; }
 static void got_free(Got *g) { rt_free(NULL, g->y), rt_free(NULL, g->x), rt_free(NULL, g->w), rt_free(NULL, g->turned), rt_free(NULL, g->room); }
+
+/* on one table; what the kernels refuse is not looked at */
+static void check(const Case *c, const struct pxlrt *const *rts, int k, int many_threads, void *x, const void *w, void *g, const Sizes *s, const Ref *r)
+{
+	const struct pxlrt_window *d = &c->d;
+	int plain = !d->xblock && !d->yblock;
+	DType wt = c->t == DT_F64 ? DT_F64 : DT_F32;
+	Got a = got_new(s), b = got_new(s);
+	run(c, rts[k], 1, x, w, g, &a);
+	for (int t = 0; many_threads && t < 4; t++) {
+		run(c, rts[k], (int[]){ 2, 3, 8, 16 }[t], x, w, g, &b);
+		CHECK("", !memcmp(a.y, b.y, (size_t)s->y * dtype_size(c->t)) && !memcmp(a.x, b.x, (size_t)s->x * dtype_size(c->t)) &&
+		          !memcmp(a.w, b.w, (size_t)(s->w * PARTS) * dtype_size(wt)));
+	}
+	add_parts(wt, a.w, s->w);
+	double taps = (double)volume(d->k, d->rank);
+	if (plain || rt_conv_blocks(d, RT_CONV)) CHECK("", same("result", c, k, c->t, a.y, r->y, s->y, taps * (double)d->c));
+	if (plain || rt_conv_blocks(d, RT_CONV_DATA)) CHECK("", same("data", c, k, c->t, a.x, r->x, s->x, taps * (double)d->m));
+	if (plain || rt_conv_blocks(d, RT_CONV_WEIGHT)) CHECK("", same("weight", c, k, wt, a.w, r->w, s->w, (double)(d->images * volume(d->y, d->rank))));
+	got_free(&a), got_free(&b);
+}
 
 static void one(const Case *given, const struct pxlrt *const *rts, int nrt, int many_threads)
 {
@@ -95,21 +146,11 @@ static void one(const Case *given, const struct pxlrt *const *rts, int nrt, int 
 	void *x = noise_array(c.t, s.x, 1, 1), *w = noise_array(wt, s.w, 1, 2), *g = noise_array(c.t, s.y, 1, 3);
 	Ref r = { calloc((size_t)s.y + 1, 8), calloc((size_t)s.x + 1, 8), calloc((size_t)s.w + 1, 8) };
 	meet(&c, x, w, g, &r);
-	Got a = got_new(&s), b = got_new(&s);
-	for (int k = 0; k < nrt; k++) {
-		run(&c, rts[k], 1, x, w, g, &a);
-		for (int t = 0; many_threads && t < 4; t++) {
-			run(&c, rts[k], (int[]){ 2, 3, 8, 16 }[t], x, w, g, &b);
-			CHECK("", !memcmp(a.y, b.y, (size_t)s.y * dtype_size(c.t)) && !memcmp(a.x, b.x, (size_t)s.x * dtype_size(c.t)) &&
-			          !memcmp(a.w, b.w, (size_t)(s.w * PARTS) * dtype_size(wt)));
+	for (int k = 0; k < nrt; k++)
+		for (int sides = 0; sides < 4; sides++) {
+			d->xblock = sides & 1 ? PXLRT_CHANNELS : 0, d->yblock = sides & 2 ? PXLRT_CHANNELS : 0;
+			if (!sides || rt_conv_blocks(d, RT_CONV_WEIGHT)) check(&c, rts, k, many_threads, x, w, g, &s, &r);
 		}
-		add_parts(wt, a.w, s.w);
-		double taps = (double)volume(d->k, d->rank);
-		CHECK("", same("result", &c, k, c.t, a.y, r.y, s.y, taps * (double)d->c));
-		CHECK("", same("data", &c, k, c.t, a.x, r.x, s.x, taps * (double)d->m));
-		CHECK("", same("weight", &c, k, wt, a.w, r.w, s.w, (double)(d->images * volume(d->y, d->rank))));
-	}
-	got_free(&a), got_free(&b);
 	free(r.y), free(r.x), free(r.w);
 	rt_free(NULL, x), rt_free(NULL, w), rt_free(NULL, g);
 }
@@ -172,6 +213,25 @@ static void providers(const struct pxlrt *const *rts, int nrt)
 	for (size_t i = 0; i < sizeof c / sizeof *c; i++) one(&c[i], rts, nrt, 1);
 }
 
+/* whole blocks of channels on one side or both: all that windows can be */
+static void blocked(const struct pxlrt *const *rts, int nrt)
+{
+	/* rank images groups c m x k stride dilation pb pe */
+	static const int s[][11] = {
+		{ 1, 2, 1, 16, 16, 17, 3, 1, 1, 1, 1 }, { 1, 1, 1, 32, 16, 40, 5, 3, 2, 4, 0 }, { 1, 3, 1, 16, 48, 1, 1, 1, 1, 0, 0 }, { 1, 1, 1, 3, 16, 300, 7, 2, 1, 3, 3 },
+		{ 2, 2, 1, 1, 32, 28, 3, 1, 1, 1, 1 }, { 2, 2, 1, 3, 16, 15, 7, 2, 1, 3, 3 }, { 2, 3, 1, 32, 64, 14, 3, 1, 1, 1, 1 }, { 2, 2, 1, 16, 80, 7, 3, 2, 1, 1, 0 },
+		{ 2, 1, 1, 64, 16, 9, 3, 3, 1, 0, 1 }, { 2, 1, 2, 16, 32, 6, 3, 1, 2, 2, 2 }, { 2, 2, 3, 16, 16, 5, 4, 2, 3, 5, 4 }, { 2, 2, 1, 48, 16, 33, 1, 1, 1, 0, 0 },
+		{ 2, 9, 1, 16, 32, 4, 3, 1, 1, 1, 1 }, { 2, 2, 1, 16, 5, 8, 3, 1, 1, 1, 1 }, { 2, 2, 1, 5, 16, 8, 3, 1, 1, 1, 1 }, { 2, 1, 1, 16, 16, 6, 3, 4, 2, 3, 3 },
+		{ 2, 2, 1, 16, 16, 5, 3, 6, 4, 5, 5 }, { 2, 1, 1, 16, 16, 4, 3, 1, 1, 6, 6 }, { 2, 1, 1, 16, 16, 8, 1, 3, 1, 0, 0 }, { 2, 1, 1, 32, 32, 20, 5, 1, 1, 2, 2 },
+		{ 3, 1, 1, 16, 16, 5, 3, 1, 1, 1, 1 }, { 3, 2, 1, 2, 16, 6, 2, 2, 2, 1, 1 }, { 3, 2, 1, 32, 16, 3, 3, 2, 1, 1, 0 }, { 2, 1, 1, 16, 16, 70, 3, 1, 1, 1, 1 },
+	};
+	for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
+		const int *v = s[i];
+		Case c = even(DT_F32, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10]);
+		one(&c, rts, nrt, i % 4 == 0);
+	}
+}
+
 int main(void)
 {
 	const struct pxlrt *all[8], *rts[8];
@@ -180,5 +240,6 @@ int main(void)
 	shapes(rts, n);
 	large(rts + n - 1, 1);
 	providers(all, 2 * n);
+	blocked(all, 2 * n);
 	return check_done();
 }
