@@ -11,6 +11,7 @@
 typedef long long i64;
 typedef unsigned long long u64;
 
+enum { CACHE_LINE = 64 };
 enum { BLOCK_MAX = 1024 };                   /* elements a block on the stack holds, of the widest class */
 enum { DRAW = 256 };                         /* counters drawn at a time: four words each fill a block */
 typedef union Block { float f32[BLOCK_MAX]; double f64[BLOCK_MAX]; i64 i[BLOCK_MAX]; u64 u[BLOCK_MAX]; } Block;
@@ -79,6 +80,9 @@ typedef struct Isa {
 	void (*philox)(uint32_t *out, const uint32_t *key, uint64_t c, uint32_t tag, long n);
 	void (*normal_f32)(float *y, const uint32_t *words, float mean, float std, long n);
 	void (*normal_f64)(double *y, const uint32_t *words, double mean, double std, long n);
+	/* bytes past the caches; stream_end: before another thread may look.  See stream.h */
+	void (*stream)(void *dst, const void *src, long bytes);
+	void (*stream_end)(void);
 	/* matrix products: see gemm.h */
 	const struct GemmIsa *gemm_f32, *gemm_f64;
 	const struct BlockIsa *blocks;               /* blocked layout: see blocks.h */

@@ -9,12 +9,15 @@
 #include <math.h>
 #include <string.h>
 
+enum { FAR_BYTES = 16 << 20 };
+
 typedef struct Norm {
 	const struct pxlrt *rt;
 	const Isa *isa;
 	const struct pxlrt_norm *d;
 	const char *x, *w, *b, *g;           /* b: forward; g: gradient */
 	char *y, *dw, *db;
+	int far;                             /* y goes past the caches */
 } Norm;
 
 /* elements of the block that begins at i of a group */
@@ -42,11 +45,17 @@ static const void *channels(const Norm *s, Block *room, const char *p, long grou
 	return room;
 }
 
-static void *put(const Norm *s, Block *room, long at) { return is_native(s->d->dtype) ? (void *)at_elem_mut(s->y, s->d->dtype, at) : room; }
+/* where k elements of y are computed: in place, or in `room`, which put_done brings there */
+static void *put(const Norm *s, Block *room, long at)
+{
+	return is_native(s->d->dtype) && !s->far ? (void *)at_elem_mut(s->y, s->d->dtype, at) : room;
+}
+
 static void put_done(const Norm *s, const Block *room, long at, long k)
 {
 	int t = s->d->dtype;
 	if (!is_native(t)) s->rt->st[t](at_elem_mut(s->y, t, at), 1, room, k);
+	else if (s->far) s->isa->stream(at_elem_mut(s->y, t, at), room, k * (long)dtype_info[t].size);
 }
 
 #define NORM(S, T, CLS) \
@@ -136,6 +145,7 @@ static int forward_body(RtLane *ln, void *ctx, long lo, long hi)
 	long m = s->d->per * s->d->inner;
 	(void)ln;
 	for (long i = lo; i < hi; i++) (s->d->dtype == DT_F64 ? forward_f64 : forward_f32)(s, i * m, m, i % s->d->groups);
+	if (s->far) s->isa->stream_end();
 	return 0;
 }
 
@@ -144,14 +154,18 @@ static int part_body(RtLane *ln, void *ctx, long lo, long hi)
 	const Norm *s = ctx;
 	(void)ln;
 	for (long i = lo; i < hi; i++) (s->d->dtype == DT_F64 ? part_f64 : part_f32)(s, i / s->d->groups, i % s->d->groups);
+	if (s->far) s->isa->stream_end();
 	return 0;
 }
+
+/* results so large would push each other and the operands out of the cache before anybody reads them */
+static int y_is_far(const struct pxlrt_norm *d) { return d->n * d->groups * d->per * d->inner * (long)dtype_info[d->dtype].size >= FAR_BYTES; }
 
 int k_group_norm(struct pxlrt_lane *lane, const struct pxlrt_norm *d, const void *x, const void *w, const void *b, void *y)
 {
 	RtLane *ln = rt_lane(lane);
 	long m = d->per * d->inner, n = d->n * d->groups;
-	Norm s = { table_of(ln), isa_of(ln), d, x, w, b, NULL, y, NULL, NULL };
+	Norm s = { table_of(ln), isa_of(ln), d, x, w, b, NULL, y, NULL, NULL, y_is_far(d) };
 	return m > 0 && n > 0 ? span_run(ln, forward_body, &s, n, piece_of(n, (double)m * 0.5)) : 0;
 }
 
@@ -159,6 +173,6 @@ int k_group_norm_back(struct pxlrt_lane *lane, const struct pxlrt_norm *d, const
 {
 	RtLane *ln = rt_lane(lane);
 	long n = (d->n + d->rows - 1) / d->rows * d->groups;
-	Norm s = { table_of(ln), isa_of(ln), d, x, w, NULL, g, dx, dw, db };
+	Norm s = { table_of(ln), isa_of(ln), d, x, w, NULL, g, dx, dw, db, y_is_far(d) };
 	return d->per > 0 && n > 0 ? span_run(ln, part_body, &s, n, piece_of(n, (double)(d->rows * d->per * d->inner))) : 0;
 }

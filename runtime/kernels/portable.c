@@ -102,6 +102,7 @@ static int run_tiles(RtLane *ln, void *ctx, long lo, long hi)
 int gemm_run(RtLane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y, GemmTileFn tile)
 {
 	if (d->m <= 0 || d->n <= 0) return 0;
+	if (gemm_is_thin(d)) return gemm_thin(ln, d, a, b, c, bias, y);
 	GemmRun r = { d, a, b, bias, c, y, gemm_cut(d, loops_of(ln, d->dtype)), tile };
 	double ns = (double)r.cut.m * (double)r.cut.n * (double)(d->k + 4) * 0.02;
 	long n = gemm_batch(d) * r.cut.rows * r.cut.cols;

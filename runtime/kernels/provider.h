@@ -49,6 +49,10 @@ int gemm_is_direct(const struct pxlrt_gemm *d);
 typedef struct GemmCut { long m, n, rows, cols; } GemmCut;     /* piece sizes, and their numbers */
 GemmCut gemm_cut(const struct pxlrt_gemm *d, const GemmIsa *isa);
 
+/* so few rows that it is cut along k (thin.c) */
+int gemm_is_thin(const struct pxlrt_gemm *d);
+int gemm_thin(RtLane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y);
+
 typedef void (*GemmTileFn)(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n);
 /* every tile of every item, over the pool */
 int gemm_run(RtLane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y, GemmTileFn tile);

@@ -362,6 +362,8 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 #define EXP_SUM_F32 exp_sum_f32
 #endif
 
+#include "runtime/kernels/stream.h"
+
 /* --- the tables ---------------------------------------------------------------------------------------------------- */
 
 #include "runtime/kernels/gemm.h"
@@ -418,6 +420,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.pool_f32 = { pool_max_f32, pool_sum_f32, pool_divide_f32, pool_max_back_f32, pool_mean_back_f32 }, \
 		.pool_f64 = { pool_max_f64, pool_sum_f64, pool_divide_f64, pool_max_back_f64, pool_mean_back_f64 }, \
 		.normal_f32 = normals_f32, .normal_f64 = normals_f64, \
+		.stream = stream, .stream_end = stream_end, \
 		.gemm_f32 = &gemm_isa_f32, .gemm_f64 = &gemm_isa_f64, .blocks = &block_isa, \
 	} }
 

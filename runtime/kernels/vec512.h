@@ -2,9 +2,7 @@
  *
  * The exponential's last step, times 2^n, is one instruction here: it rounds once, as the two factors of vmath.h do, and minima and
  * maxima take one where a compiler that must keep NaNs takes two.  Every operation else is the same in the same order, so the
- * bits are those of the plain loops: tests compare all instruction sets.
- *
- * Stores past the caches were tried for results of 16 to 64 MB, and are slower by half on one core and on two. */
+ * bits are those of the plain loops: tests compare all instruction sets. */
 
 static inline __m512 exp_16(__m512 x)
 {

@@ -118,5 +118,9 @@ int main(void)
 		one(&(Case){ DT_F32, 128, 67, 64, form & 1, form >> 1, 0, 0, 1, 1, 1, { 3 }, 1, form & 1 }, rts, nrt, 1);
 		one(&(Case){ DT_F32, 2, 33, 9000, form & 1, form >> 1, 0, 0, 2, 1, 0, { 0 }, 0, 0 }, rts, nrt, 1);
 	}
+	for (int form = 0; form < 16; form++) {                /* few rows: cut along k */
+		long m = form % 5 + 1, n = (long[]){ 512, 1000, 657, 1024 }[form & 3];
+		one(&(Case){ form & 4 ? DT_F64 : DT_F32, m, n, 700 + form, form & 1, 0, form % 3, form & 1, form & 2 ? -0.5 : 1, form & 8 ? 0.5 : 0, 0, { 0 }, form & 3, 0 }, rts, nrt, 1);
+	}
 	return check_done();
 }

@@ -110,6 +110,27 @@ static void many_bins(void)
 	rt_free(NULL, x);
 }
 
+/* stores past the caches: the bytes meant and no other, wherever they begin and end in a line */
+static void streams(const struct pxlrt *rt)
+{
+	enum { ROOM = 512, MOST = 300 };
+	const Isa *isa = &((const KernelTable *)(const void *)rt)->isa;
+	static char from[MOST];
+	char *to = rt_alloc(NULL, ROOM), want[ROOM];
+	int ok = 1;
+	for (int i = 0; i < MOST; i++) from[i] = (char)(i * 7 + 1);
+	for (int at = 0; at < 70; at++)
+		for (int n = 0; n <= MOST; n += n < 140 ? 1 : 37) {
+			memset(to, 0, ROOM), memset(want, 0, ROOM);
+			memcpy(want + at, from, (size_t)n);
+			isa->stream(to + at, from, n);
+			isa->stream_end();
+			ok &= !memcmp(to, want, ROOM);
+		}
+	CHECK("", ok);
+	rt_free(NULL, to);
+}
+
 int main(void)
 {
 	static const DType floats[] = { DT_F16, DT_BF16, DT_F32, DT_F64 };
@@ -118,6 +139,8 @@ int main(void)
 	for (int k = 0; k < NLANE; k++) lane_open(&lanes[k], lane_threads[k], rts[k % nrt]);
 	for (int f = 0; f < 4; f++)
 		for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) norms(floats[f], shapes[s]);
+	norms(DT_F64, (struct pxlrt_norm){ 0, 2051, 1, 1023, 1, 64, 1e-5 });          /* results of more than 16 MB */
+	for (int i = 0; i < nrt; i++) streams(rts[i]);
 	for (int t = DT_I8; t < DT_COUNT; t++)
 		if (!dtype_is_f8((DType)t)) orders((DType)t);
 	many_bins();

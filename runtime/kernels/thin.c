@@ -1,0 +1,52 @@
+/* thin.c — products of a few rows with a row-major b: their time is b's way through the caches, so they are cut along k, where
+ * each piece of b is one stretch of memory.
+ *
+ * The first piece is computed in c, the others in the submitter's scratch, and added in their order. */
+#include "runtime/kernels/provider.h"
+
+enum { THIN_ROWS = 4, THIN_COLS = 1024, PIECE_BYTES = 384 << 10, MOST_PIECES = 16 };
+_Static_assert(MOST_PIECES * THIN_ROWS * THIN_COLS * 8 <= RT_SCRATCH_BYTES / 2, "sums take one half of the scratch, what a piece packs the other");
+
+typedef struct Thin { GemmItem g; long pieces, k; char *sums; } Thin;
+
+/* one product, not a batch, whose b is row-major and wanted by few rows */
+static long pieces_of(const struct pxlrt_gemm *d)
+{
+	if (d->tb || d->dtype < DT_F32 || d->m > THIN_ROWS || d->n > THIN_COLS || gemm_batch(d) != 1) return 1;
+	return min_l(MOST_PIECES, d->k * d->n * (long)dtype_info[d->dtype].size / PIECE_BYTES);
+}
+
+int gemm_is_thin(const struct pxlrt_gemm *d) { return pieces_of(d) > 1; }
+
+/* sums of piece i, i > 0: m rows of n */
+static char *sums_of(const Thin *t, long i) { return at_elem_mut(t->sums, t->g.d->dtype, (i - 1) * t->g.d->m * t->g.d->n); }
+
+static int piece(RtLane *ln, void *ctx, long i)
+{
+	const Thin *t = ctx;
+	struct pxlrt_gemm d = *t->g.d;
+	long at = i * t->k;
+	GemmItem g = { .d = &d, .a = at_elem(t->g.a, d.dtype, d.ta ? at * d.lda : at), .b = at_elem(t->g.b, d.dtype, at * d.ldb), .c = t->g.c };
+	d.k = min_l(t->k, d.k - at);
+	d.act = PXLRT_ACT_NONE;
+	if (i) g.c = sums_of(t, i), d.ldc = d.n, d.beta = 0;
+	gemm_portable_tile(ln, &g, 0, d.m, 0, d.n);
+	return 0;
+}
+
+int gemm_thin(RtLane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y)
+{
+	const struct pxlrt *rt = table_of(ln);
+	long pieces = pieces_of(d), k = (d->k + pieces - 1) / pieces;
+	Thin t = { gemm_item(d, a, b, c, bias, y, 0), (d->k + k - 1) / k, k, (char *)ln->scratch + RT_SCRATCH_BYTES / 2 };
+	int st = rt_pool_run(ln, piece, &t, t.pieces);
+	for (long p = 1; p < t.pieces; p++)
+		for (long i = 0; i < d->m; i++) {
+			void *row = at_elem_mut(t.g.c, d->dtype, i * d->ldc);
+			const void *sums = at_elem(sums_of(&t, p), d->dtype, i * d->n);
+			if (d->dtype == DT_F64) rt->f64.add(row, row, sums, d->n);
+			else rt->f32.add(row, row, sums, d->n);
+		}
+	gemm_epilogue(ln, &t.g, 0, d->m, 0, d->n);
+	return st;
+}
