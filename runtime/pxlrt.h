@@ -6,7 +6,7 @@
 #ifndef PXLRT_H
 #define PXLRT_H
 
-#define PXLRT_ABI 9
+#define PXLRT_ABI 10
 #define PXLRT_BLOCK 128                  /* elements a blocked loop handles at a time */
 
 struct pxlrt;
@@ -107,10 +107,11 @@ enum { PXLRT_MAXRANK = 8 };
 
 /* c[b] = alpha * op(a[b]) @ op(b[b]) + beta * c[b], then + bias (length n), then act into `y` if act:
  * op(a) is m×k with leading dimension lda, transposed in memory when ta. Batches nest: nb of them with
- * counts bdim and element strides (0: broadcast). f16, bf16 accumulate in f32; f64 in f64. */
+ * counts bdim and element strides (0: broadcast). f16, bf16 accumulate in f32; f64 in f64.
+ * bf16: f32 operands are rounded to bf16 on their way (and bf16 ones summed as those are); see kernels/gemm_bf16.c. */
 enum { PXLRT_ACT_NONE, PXLRT_ACT_RELU, PXLRT_ACT_GELU };
 struct pxlrt_gemm {
-	int dtype, ta, tb, act, nb;
+	int dtype, ta, tb, act, bf16, nb;
 	long m, n, k, lda, ldb, ldc;
 	double alpha, beta;
 	long bdim[PXLRT_MAXRANK], sa[PXLRT_MAXRANK], sb[PXLRT_MAXRANK], sc[PXLRT_MAXRANK];

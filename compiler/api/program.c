@@ -176,13 +176,14 @@ static pxl_status compile_ir(Unit *u, BuildCall *c)
 	po.times = p->times = NEWN(&u->mem, struct PassTime, pass_count() + 1);
 	double t0 = now_ms();
 	p->lowered = ir_clone(p->ir, &u->mem, NULL);
+	p->lowered->bf16_products = c->o.matmul == PXL_MATMUL_BF16;
 	if (!passes_run(p->lowered, &po)) return PXL_EMODEL;
 	double planning = now_ms();
 	if (!(p->plan = memplan(p->lowered, &u->mem))) return PXL_EMODEL;
 	double t1 = now_ms();
 	p->plan_ms = t1 - planning;
 	if (!(p->mod = codegen(p->lowered, p->plan, &u->mem))) return PXL_EMODEL;
-	p->mod->options = arena_printf(&u->mem, "level %d, %d replicas", c->o.level, p->ir->local_replicas);
+	p->mod->options = arena_printf(&u->mem, "level %d, %d replicas, matmul %d", c->o.level, p->ir->local_replicas, (int)c->o.matmul);
 	expect_streams(p->ir->main, NEWN(&u->mem, char, p->ir->graphs.n + 1), p->mod->streams);
 	double t2 = now_ms();
 	JitOptions jo = { .kind = c->o.jit == PXL_JIT_TCC ? JIT_TCC : c->o.jit == PXL_JIT_CC ? JIT_CC : JIT_AUTO,
@@ -220,6 +221,7 @@ static void forget_diags(Unit *u)
 pxl_status check_program_options(pxl_ctx *cx, const pxl_program_options *o)
 {
 	if (o->replicas < 0) return cx_fail(cx, PXL_EINVAL, "the number of replicas is negative");
+	if (o->matmul != PXL_MATMUL_F32 && o->matmul != PXL_MATMUL_BF16) return cx_fail(cx, PXL_EINVAL, "there is no way %d to multiply matrices", (int)o->matmul);
 	if (o->nset && !o->sets) return cx_fail(cx, PXL_EINVAL, "%zu parameters are announced, and none is given", o->nset);
 	for (size_t i = 0; i < o->nset; i++)
 		if (!o->sets[i].name || !o->sets[i].value) return cx_fail(cx, PXL_EINVAL, "parameter %zu has no name or no value", i);

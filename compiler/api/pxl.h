@@ -136,6 +136,10 @@ typedef struct pxl_set { const char *name, *value; } pxl_set;     /* value as ty
  * if there is one, between two steps. All give the same bits. */
 typedef enum pxl_jit { PXL_JIT_AUTO, PXL_JIT_TCC, PXL_JIT_CC } pxl_jit;
 
+/* What f32 matrix products are made of. BF16: operands are rounded to bf16 on their way, sums and results stay f32: up to twice as fast
+ * where the processor multiplies bf16, slower elsewhere, with the same bits. Convolutions with windows of more than one element, and attention, stay f32. */
+typedef enum pxl_matmul { PXL_MATMUL_F32, PXL_MATMUL_BF16 } pxl_matmul;
+
 typedef struct pxl_program_options {
 	size_t size;
 	const char *name;                          /* NULL: the only one, or `main` */
@@ -154,8 +158,9 @@ typedef struct pxl_program_options {
 	/* PXL_JIT_AUTO: after how many steps of a session the system's compiler takes over from libtcc, the next step waiting for it.
 	 * 0: in the background, when that pays ($PXL_JIT_SWAP may say otherwise); -1: never */
 	int64_t swap_after;
+	pxl_matmul matmul;
 } pxl_program_options;
-#define PXL_PROGRAM_OPTIONS_INIT { sizeof(pxl_program_options), NULL, NULL, 0, 0, 0, 2, PXL_JIT_AUTO, 0, NULL, NULL, NULL, 0, 0, 0 }
+#define PXL_PROGRAM_OPTIONS_INIT { sizeof(pxl_program_options), NULL, NULL, 0, 0, 0, 2, PXL_JIT_AUTO, 0, NULL, NULL, NULL, 0, 0, 0, PXL_MATMUL_F32 }
 
 PXL_API PXL_MUST pxl_status pxl_program_new(pxl_model *m, const pxl_program_options *opt, pxl_program **out);
 PXL_API void        pxl_program_free(pxl_program *p);

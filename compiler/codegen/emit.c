@@ -135,6 +135,8 @@ int site_at(Emit *e, Span at, const char *op)
 /* --- literals -------------------------------------------------------------------------------------------------- */
 const char *emit_ctype(DType t) { return dtype_info[t].ctype; }
 
+int emit_bf16(Emit *e, DType t) { return e->ir->bf16_products && (t == DT_F32 || t == DT_BF16); }
+
 const char *emit_float(Emit *e, double x)
 {
 	if (isnan(x)) return "(0.0 / 0.0)";

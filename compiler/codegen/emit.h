@@ -29,6 +29,7 @@ const char *emit_axis(Emit *e, const Tensor *t, int axis);     /* struct pxlrt_a
 const char *emit_longs(Emit *e, const int64_t *v, int n);      /* "{ 1, 2 }" */
 const char *emit_doubles(Emit *e, const double *v, int n);
 const char *emit_cstr(Emit *e, const char *s);                 /* a quoted C string literal */
+int         emit_bf16(Emit *e, DType t);                       /* do products of this type round their operands to bf16 */
 const char *emit_float(Emit *e, double x);                     /* exact C literal, inf and nan included */
 int         emit_site(Emit *e, const Op *op);                  /* number of the op's source place */
 int         site_at(Emit *e, Span at, const char *op);         /* the same for a part of an op: a fused group's, an exchange's */

@@ -195,6 +195,7 @@ struct Ir {
 	Map ids;                     /* interned graph id → Graph */
 	VEC(Graph *) sequenced;      /* graphs whose seq lists are not empty */
 	int merged;                  /* there are exchanges: transfers made now may have to come after them */
+	int bf16_products;           /* f32 products round their operands to bf16: said of what is about to become code */
 	int placed;                  /* some op is off IPU 0 or on io tiles: places are worth comparing */
 	int epoch, stamp;            /* walks so far; changes so far */
 	int moved;                   /* changes so far to where existing tensors lie: other operands, views made or unmade */

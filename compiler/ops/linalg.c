@@ -216,8 +216,8 @@ static Gemm gemm_of(Emit *e, const Op *op, int left)
 
 static const char *gemm_static(Emit *e, const Gemm *g, DType t)
 {
-	return emit_static(e, "struct pxlrt_gemm", "{ %d, %d, %d, %d, %d, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
-		", %s, %s, %s, %s, %s, %s }", t, g->a.trans, g->b.trans, g->act, g->nb, g->m, g->b.cols, g->a.cols, g->a.ld, g->b.ld, g->b.cols,
+	return emit_static(e, "struct pxlrt_gemm", "{ %d, %d, %d, %d, %d, %d, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
+		", %s, %s, %s, %s, %s, %s }", t, g->a.trans, g->b.trans, g->act, emit_bf16(e, t), g->nb, g->m, g->b.cols, g->a.cols, g->a.ld, g->b.ld, g->b.cols,
 		emit_float(e, g->alpha), emit_float(e, g->beta), emit_longs(e, g->bdim, g->nb), emit_longs(e, g->sa, g->nb), emit_longs(e, g->sb, g->nb),
 		emit_longs(e, g->sc, g->nb));
 }
@@ -235,7 +235,7 @@ OPDEF(matmul, .type = "MatMul", .family = "linalg",
 	.flops = 2, .sample = { -1, 1 },
 	.doc = "Matrix product, as `@`, with NumPy's shapes: a vector on the left is a row, on the right a column, and the axis added for that is dropped "
 	       "again; axes before the last two are batches and broadcast. Operands are floating-point and of one dtype; the result has it too unless "
-	       "`output_type` says otherwise. f16 and bf16 accumulate in f32. The other arguments are hints.",
+	       "`output_type` says otherwise. f16 and bf16 accumulate in f32. Under `--matmul bf16` f32 operands are rounded to bf16 first. The other arguments are hints.",
 	.formula = "y = a @ b, da = g @ b^T, db = a^T @ g, summed over broadcast batches");
 
 /* --- float8 ----------------------------------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@ typedef struct List { const char *at[MAX_LIST]; int n; } List;      /* repeatabl
 typedef struct Cli {
 	const char *command;
 	List files, set, in, out, native, map;
-	const char *program, *task, *output, *weights, *save, *data, *log, *device, *jit, *color, *diag, *after, *no_pass, *dot, *dot_checks;
+	const char *program, *task, *output, *weights, *save, *data, *log, *device, *jit, *matmul, *color, *diag, *after, *no_pass, *dot, *dot_checks;
 	int64_t dot_first, dot_count, epochs, limit, steps, threads, replicas, level, max_errors, max_memory;
 	uint64_t seed;
 	int json, quiet, verbose, resume, help, allow_native, portable, passes, time_passes, check, map_read;

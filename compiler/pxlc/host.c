@@ -245,6 +245,7 @@ pxl_program_options host_program_options(const Cli *c)
 	o.seed = c->seed;
 	o.level = (int)c->level;
 	o.jit = !c->jit || !strcmp(c->jit, "auto") ? PXL_JIT_AUTO : !strcmp(c->jit, "tcc") ? PXL_JIT_TCC : PXL_JIT_CC;
+	o.matmul = c->matmul && !strcmp(c->matmul, "bf16") ? PXL_MATMUL_BF16 : PXL_MATMUL_F32;
 	o.no_pass = c->no_pass;
 	o.dot_dir = c->dot;
 	o.dot_checks = c->dot_checks;

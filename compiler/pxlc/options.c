@@ -41,6 +41,7 @@ static const Option options[] = {
 	{ "--replicas", "N", SOME, AT(replicas), 1, "replicas, instead of what the program says" },
 	{ "--device", "NAME", WORD, AT(device), 1, "cpu" },
 	{ "--jit", "tcc|cc|auto", WORD, AT(jit), 1, "who compiles the emitted C; auto: tcc at once, cc behind it when the run is long" },
+	{ "--matmul", "f32|bf16", WORD, AT(matmul), 1, "bf16: f32 products of operands rounded to bf16, faster; convolutions and attention stay f32" },
 	{ "-O0", NULL, FLAG, AT(level), 1, "optimise nothing" },
 	{ "-O1", NULL, FLAG, AT(level), 1, "simplify, share, remove what is unused" },
 	{ "-O2", NULL, FLAG, AT(level), 1, "fuse as well; what happens if nothing is said" },
@@ -145,9 +146,9 @@ static int one_of(const Cli *c, const char *name, const char *value, const char 
 static int check_words(const Cli *c)
 {
 	static const char *const jit[] = { "tcc", "cc", "auto", NULL }, *const color[] = { "auto", "always", "never", NULL };
-	static const char *const diag[] = { "full", "short", NULL }, *const device[] = { "cpu", NULL };
+	static const char *const diag[] = { "full", "short", NULL }, *const device[] = { "cpu", NULL }, *const matmul[] = { "f32", "bf16", NULL };
 	if (one_of(c, "--jit", c->jit, jit) || one_of(c, "--color", c->color, color)) return EXIT_USAGE;
-	return one_of(c, "--diag", c->diag, diag) || one_of(c, "--device", c->device, device) ? EXIT_USAGE : 0;
+	return one_of(c, "--diag", c->diag, diag) || one_of(c, "--matmul", c->matmul, matmul) || one_of(c, "--device", c->device, device) ? EXIT_USAGE : 0;
 }
 
 static int split_sets(Cli *c)

@@ -55,6 +55,7 @@ POOL_ISA(f32, float)
 POOL_ISA(f64, double)
 
 struct GemmIsa;
+struct GemmBf16;
 struct BlockIsa;
 typedef struct Isa {
 	const char *name;
@@ -83,8 +84,9 @@ typedef struct Isa {
 	/* bytes past the caches; stream_end: before another thread may look.  See stream.h */
 	void (*stream)(void *dst, const void *src, long bytes);
 	void (*stream_end)(void);
-	/* matrix products: see gemm.h */
+	/* matrix products: see gemm.h, gemm_bf16.h */
 	const struct GemmIsa *gemm_f32, *gemm_f64;
+	const struct GemmBf16 *gemm_bf16;
 	const struct BlockIsa *blocks;               /* blocked layout: see blocks.h */
 } Isa;
 
@@ -173,7 +175,7 @@ void *k_memset(void *, int, unsigned long);
 /* the tables vec_*.c make: [portable] */
 extern const KernelTable table_base[2];
 #if defined __x86_64__
-extern const KernelTable table_avx2[2], table_avx512[2];
+extern const KernelTable table_avx2[2], table_avx512[2], table_avx512_bf16[2];
 #endif
 
 #endif

@@ -74,7 +74,7 @@ static void tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n
 /* more than a few rows against a transposed b go faster through our own packing */
 static int suits(const struct pxlrt_gemm *d)
 {
-	if (d->tb && d->m > 16) return 0;
+	if (gemm_is_bf16(d) || (d->tb && d->m > 16)) return 0;
 	return d->dtype == DT_F32 && !gemm_is_direct(d) && d->n >= 16 && (double)d->m * (double)d->n * (double)d->k >= 1e6;
 }
 

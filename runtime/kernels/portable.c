@@ -57,6 +57,7 @@ int gemm_is_direct(const struct pxlrt_gemm *d)
 /* b is read where it stands */
 static int is_few(const struct pxlrt_gemm *d)
 {
+	if (gemm_is_bf16(d)) return 0;
 	if (d->tb) return d->m <= FEW_ROWS && d->k >= SHORT_K && d->dtype >= DT_F32;
 	return gemm_is_direct(d) || (d->m <= GATHER_ROWS && d->n >= 32 && d->dtype >= DT_F32);
 }
@@ -211,9 +212,10 @@ static PackFn pack_of(const GemmIsa *isa, int dtype)
 	return dtype == DT_F16 ? isa->pack_f16 : dtype == DT_BF16 ? isa->pack_bf16 : isa->pack;
 }
 
-static void packed(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long i0, long m, long j0, long n, char *c, long ldc, double beta)
+static void packed(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n, char *c, long ldc, double beta)
 {
 	const struct pxlrt_gemm *d = g->d;
+	const GemmIsa *isa = loops_of(ln, d->dtype);
 	PackFn pack = pack_of(isa, d->dtype);
 	size_t s = d->dtype == DT_F64 ? 8 : 4;
 	char *pa = ln->scratch, *pb = pa + (size_t)((m + isa->rows) * PACK_K) * s;
@@ -231,24 +233,26 @@ static void packed(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long i0, l
 }
 
 /* 16-bit: the tile is accumulated in f32 at the end of scratch, then rounded once */
-static void packed_half(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long i0, long m, long j0, long n)
+typedef void (*PartFn)(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n, char *c, long ldc, double beta);
+
+static void in_half(RtLane *ln, const GemmItem *g, PartFn part, long i0, long m, long j0, long n)
 {
 	const struct pxlrt_gemm *d = g->d;
 	const struct pxlrt *rt = table_of(ln);
 	float *acc = (float *)(void *)((char *)ln->scratch + RT_SCRATCH_BYTES) - m * n;
 	if (d->beta != 0)
 		for (long i = 0; i < m; i++) rt->ld[d->dtype](acc + i * n, at_elem(g->c, d->dtype, (i0 + i) * d->ldc + j0), 1, n);
-	packed(ln, g, isa, i0, m, j0, n, (char *)acc, n, d->beta);
+	part(ln, g, i0, m, j0, n, (char *)acc, n, d->beta);
 	for (long i = 0; i < m; i++) rt->st[d->dtype](at_elem_mut(g->c, d->dtype, (i0 + i) * d->ldc + j0), 1, acc + i * n, n);
 }
 
 void gemm_portable_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n)
 {
 	const struct pxlrt_gemm *d = g->d;
-	const GemmIsa *isa = loops_of(ln, d->dtype);
-	if (d->dtype == DT_F16 || d->dtype == DT_BF16) packed_half(ln, g, isa, i0, m, j0, n);
-	else if (is_few(d)) few_rows(ln, g, isa, i0, m, j0, n);
-	else packed(ln, g, isa, i0, m, j0, n, at_elem_mut(g->c, d->dtype, i0 * d->ldc + j0), d->ldc, d->beta);
+	PartFn part = gemm_is_bf16(d) ? gemm_bf16_part : packed;
+	if (d->dtype == DT_F16 || d->dtype == DT_BF16) in_half(ln, g, part, i0, m, j0, n);
+	else if (is_few(d)) few_rows(ln, g, loops_of(ln, d->dtype), i0, m, j0, n);
+	else part(ln, g, i0, m, j0, n, at_elem_mut(g->c, d->dtype, i0 * d->ldc + j0), d->ldc, d->beta);
 	gemm_epilogue(ln, g, i0, m, j0, n);
 }
 

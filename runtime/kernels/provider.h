@@ -29,6 +29,16 @@ typedef struct GemmIsa {
 	void (*taps_wide)(long count, const void *g, int vecs, const void *b, const long *off, void *c, long ldc, long n);
 } GemmIsa;
 
+/* the same of operands rounded to bf16 (gemm_bf16.h).  Panels are over pairs of k, [panel][pair][width], `wide` wide for a and `cols` for b */
+typedef struct GemmBf16 {
+	int wide, cols;
+	/* half: the operand is bf16, else f32; one of sw and sk is 1 */
+	void (*pack)(void *dst, const void *src, int half, int width, long sw, long sk, long wn, long kn);
+	void (*block)(long kn, const void *a, const void *b, float *c, long ldc, long m, long n, double alpha, double beta);
+	/* b f32, row-major, where it stands, kn even; NULL: packing does as well */
+	void (*direct)(long kn, const void *a, const float *b, long ldb, float *c, long ldc, long m, long n, double alpha, double beta);
+} GemmBf16;
+
 /* one product of a batch: d with this item's operands */
 typedef struct GemmItem { const struct pxlrt_gemm *d; const char *a, *b; char *c; const char *bias; char *y; } GemmItem;
 
@@ -41,6 +51,11 @@ void gemm_epilogue(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long
 
 /* a rectangle of c, whole k, on the caller's thread */
 void gemm_portable_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n);
+
+/* the same, c = alpha a b + beta c in f32 (f64 where d is that) and no epilogue; operands rounded to bf16 */
+void gemm_bf16_part(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n, char *c, long ldc, double beta);
+/* does d ask for that? */
+static inline int gemm_is_bf16(const struct pxlrt_gemm *d) { return d->bf16 && (d->dtype == DT_F32 || d->dtype == DT_BF16); }
 
 /* few rows, or a small b, and b row-major: the portable loops need no packing and run at the machine's peak */
 int gemm_is_direct(const struct pxlrt_gemm *d);

@@ -10,7 +10,7 @@ const struct pxlrt *rt_table(int portable)
 #if defined __x86_64__
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) t = table_avx2;
 	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-	    __builtin_cpu_supports("avx512vl")) t = table_avx512;
+	    __builtin_cpu_supports("avx512vl")) t = __builtin_cpu_supports("avx512bf16") ? table_avx512_bf16 : table_avx512;
 #endif
 	return &t[!!portable].pub;
 }

@@ -12,7 +12,7 @@ typedef struct Thin { GemmItem g; long pieces, k; char *sums; } Thin;
 /* one product, not a batch, whose b is row-major and wanted by few rows */
 static long pieces_of(const struct pxlrt_gemm *d)
 {
-	if (d->tb || d->dtype < DT_F32 || d->m > THIN_ROWS || d->n > THIN_COLS || gemm_batch(d) != 1) return 1;
+	if (d->tb || d->dtype < DT_F32 || gemm_is_bf16(d) || d->m > THIN_ROWS || d->n > THIN_COLS || gemm_batch(d) != 1) return 1;
 	return min_l(MOST_PIECES, d->k * d->n * (long)dtype_info[d->dtype].size / PIECE_BYTES);
 }
 

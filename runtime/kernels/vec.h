@@ -367,6 +367,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 /* --- the tables ---------------------------------------------------------------------------------------------------- */
 
 #include "runtime/kernels/gemm.h"
+#include "runtime/kernels/gemm_bf16.h"
 #include "runtime/kernels/blocks.h"
 #include "runtime/kernels/pool.h"
 
@@ -385,7 +386,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 	[DT_F16] = cvt_##C##_F16, [DT_BF16] = cvt_##C##_BF16, [DT_F32] = cvt_##C##_F32, [DT_F64] = cvt_##C##_F64 }
 #define BY_CLASS(f) { [PXLRT_F32] = f##_f32, [PXLRT_F64] = f##_f64, [PXLRT_I64] = f##_i64, [PXLRT_U64] = f##_u64 }
 
-#define TABLE(product, provider) { \
+#define TABLE(product, provider, label, bf16) { \
 	.pub = { \
 		.abi = PXLRT_ABI, \
 		.f32 = { MEMBERS_FLOAT(F32_SLOT) }, .f64 = { MEMBERS_FLOAT(F64_SLOT) }, \
@@ -412,7 +413,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.memcpy = k_memcpy, .memset = k_memset, \
 	}, \
 	.isa = { \
-		.name = VEC_LABEL, .sum = BY_CLASS(sum), .prod = BY_CLASS(prod), .max = BY_CLASS(max), .min = BY_CLASS(min), \
+		.name = label, .sum = BY_CLASS(sum), .prod = BY_CLASS(prod), .max = BY_CLASS(max), .min = BY_CLASS(min), \
 		.exp_sum_f32 = EXP_SUM_F32, .exp_sum_f64 = exp_sum_f64, .philox = philox_words, \
 		.scale_f32 = scale_f32, .scale_f64 = scale_f64, .back_f32 = back_f32, .back_f64 = back_f64, \
 		.group_f32 = { spread_f32, normed_f32, norm_dots_f32, norm_sums_f32, norm_back_f32 }, \
@@ -421,7 +422,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.pool_f64 = { pool_max_f64, pool_sum_f64, pool_divide_f64, pool_max_back_f64, pool_mean_back_f64 }, \
 		.normal_f32 = normals_f32, .normal_f64 = normals_f64, \
 		.stream = stream, .stream_end = stream_end, \
-		.gemm_f32 = &gemm_isa_f32, .gemm_f64 = &gemm_isa_f64, .blocks = &block_isa, \
+		.gemm_f32 = &gemm_isa_f32, .gemm_f64 = &gemm_isa_f64, .gemm_bf16 = &bf16, .blocks = &block_isa, \
 	} }
 
-const KernelTable VEC_NAME[2] = { TABLE(k_matmul_onednn, _onednn), TABLE(k_matmul_portable, ) };
+const KernelTable VEC_NAME[2] = { TABLE(k_matmul_onednn, _onednn, VEC_LABEL, bf16_isa), TABLE(k_matmul_portable, , VEC_LABEL, bf16_isa) };

@@ -109,6 +109,9 @@ static void nonsense_options(pxl_model *m)
 	o.nset = 0;
 	o.replicas = -5;
 	WRONG(pxl_program_new(m, &o, &p));
+	o.replicas = 0;
+	o.matmul = (pxl_matmul)7;
+	WRONG(pxl_program_new(m, &o, &p));
 	to.epochs = -1;
 	WRONG(pxl_task_run(m, &to, &r));
 	to.epochs = 0;

@@ -54,6 +54,7 @@ static inline int all_tables(const struct pxlrt **out)
 #if defined __x86_64__
 		if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) out[n++] = &table_avx2[p].pub;
 		if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) out[n++] = &table_avx512[p].pub;
+		if (__builtin_cpu_supports("avx512bf16")) out[n++] = &table_avx512_bf16[p].pub;
 #endif
 	}
 	return n;

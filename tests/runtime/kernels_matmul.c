@@ -1,8 +1,9 @@
 /* kernels_matmul.c — matrix products against plain C in double: every type, transposition, odd size, batch and
- * epilogue; the two providers agree; bits do not depend on the number of threads. */
+ * epilogue; the two providers agree; bits do not depend on the number of threads.  Operands rounded to bf16: a tighter bound, and
+ * the same bits from every instruction set. */
 #include "tests/runtime/kernels.h"
 
-typedef struct Case { DType t; long m, n, k; int ta, tb, act, bias; double alpha, beta; int nb; long bdim[2]; long pad; int bcast_b; } Case;
+typedef struct Case { DType t; long m, n, k; int ta, tb, act, bias; double alpha, beta; int nb; long bdim[2]; long pad; int bcast_b, bf16; } Case;
 
 static double ref_act(int act, double x)
 {
@@ -17,7 +18,7 @@ static Data make(const Case *c)
 	Data x = { 0 };
 	long lda = (c->ta ? c->m : c->k) + c->pad, ldb = (c->tb ? c->k : c->n) + c->pad, ldc = c->n + c->pad;
 	long ra = c->ta ? c->k : c->m, rb = c->tb ? c->n : c->k;
-	x.d = (struct pxlrt_gemm){ (int)c->t, c->ta, c->tb, c->act, c->nb, c->m, c->n, c->k, lda, ldb, ldc, c->alpha, c->beta, { 0 }, { 0 }, { 0 }, { 0 } };
+	x.d = (struct pxlrt_gemm){ (int)c->t, c->ta, c->tb, c->act, c->bf16, c->nb, c->m, c->n, c->k, lda, ldb, ldc, c->alpha, c->beta, { 0 }, { 0 }, { 0 }, { 0 } };
 	x.na = lda * ra, x.nb = ldb * rb, x.nc = ldc * c->m, x.batch = 1;
 	for (int i = c->nb - 1; i >= 0; i--) {
 		x.d.bdim[i] = c->bdim[i];
@@ -34,12 +35,25 @@ static Data make(const Case *c)
 
 static void drop(Data *x) { rt_free(NULL, x->a); rt_free(NULL, x->b); rt_free(NULL, x->c0); rt_free(NULL, x->bias); }
 
-static double dot(const Case *c, const Data *x, long ba, long bb, long i, long j)
+/* to 8 bits, ties to even */
+static double rounded(double x)
 {
-	double s = 0;
-	for (long k = 0; k < c->k; k++)
-		s += rt_get(c->t, x->a, (size_t)(ba + (c->ta ? k * x->d.lda + i : i * x->d.lda + k))) *
-		     rt_get(c->t, x->b, (size_t)(bb + (c->tb ? j * x->d.ldb + k : k * x->d.ldb + j)));
+	int e;
+	double m = frexp(x, &e);
+	return ldexp(nearbyint(ldexp(m, 8)), e - 8);
+}
+
+/* size: the sum of the magnitudes */
+static double dot(const Case *c, const Data *x, long ba, long bb, long i, long j, double *size)
+{
+	double s = *size = 0;
+	for (long k = 0; k < c->k; k++) {
+		double p = rt_get(c->t, x->a, (size_t)(ba + (c->ta ? k * x->d.lda + i : i * x->d.lda + k)));
+		double q = rt_get(c->t, x->b, (size_t)(bb + (c->tb ? j * x->d.ldb + k : k * x->d.ldb + j)));
+		if (c->bf16) p = rounded(p), q = rounded(q);
+		s += p * q;
+		*size += fabs(p * q);
+	}
 	return s;
 }
 
@@ -53,10 +67,12 @@ static int right(const Case *c, const Data *x, const void *got_c, const void *go
 		for (long i = 0; i < c->m; i += c->m > 40 && i + 7 < c->m ? 7 : 1)
 			for (long j = 0; j < c->n; j += c->n > 40 && j + 5 < c->n ? 5 : 1) {
 				size_t at = (size_t)(b * x->nc + i * x->d.ldc + j);
-				double want = c->alpha * dot(c, x, b * x->na, bb, i, j);
-				if (c->beta != 0) want += c->beta * rt_get(c->t, x->c0, at);
-				if (c->bias) want += rt_get(c->t, x->bias, (size_t)j);
+				double size, want = c->alpha * dot(c, x, b * x->na, bb, i, j, &size), was = 0, bias = 0;
+				if (c->beta != 0) want += was = c->beta * rt_get(c->t, x->c0, at);
+				if (c->bias) want += bias = rt_get(c->t, x->bias, (size_t)j);
 				double slack = tol * (1 + fabs(want));
+				/* a rounding for each of k products, each stretch of 256, and what follows: of partial sums no larger than all magnitudes together */
+				if (c->bf16) slack = (0x1p-24 * (double)(c->k + c->k / 128 + 6) + eps_of(c->t) * (c->t == DT_BF16)) * (fabs(c->alpha) * size + fabs(was) + fabs(bias));
 				ok &= near(rt_get(c->t, got_c, at), want, slack);
 				if (c->act) ok &= near(rt_get(c->t, got_y, at), ref_act(c->act, want), 2 * slack);
 			}
@@ -80,12 +96,16 @@ static void one(const Case *c, const struct pxlrt *const *rts, int nrt, int many
 	char *got = rt_alloc(NULL, bytes + 64), *first = rt_alloc(NULL, bytes + 64), *y = rt_alloc(NULL, bytes + 64);
 	for (int r = 0; r < nrt; r++) {
 		run(c, &x, rts[r], 1, first, y);
-		if (!right(c, &x, first, y)) printf("m %ld n %ld k %ld ta %d tb %d type %s table %d\n", c->m, c->n, c->k, c->ta, c->tb, dtype_info[c->t].name, r);
-		CHECK("", right(c, &x, first, y));
+		if (c->bf16 && !r) memcpy(got, first, bytes);
+		CHECK("", !c->bf16 || !memcmp(got, first, bytes));
+		int ok = (c->bf16 && r) || right(c, &x, first, y);
+		if (!ok) printf("m %ld n %ld k %ld ta %d tb %d type %s table %d\n", c->m, c->n, c->k, c->ta, c->tb, dtype_info[c->t].name, r);
+		CHECK("", ok);
 		for (int t = 2; many_threads && t <= 8; t = t == 2 ? 3 : t == 3 ? 8 : 9) {
 			run(c, &x, rts[r], t, got, y);
 			CHECK("", !memcmp(got, first, bytes));
 		}
+		if (c->bf16) memcpy(got, first, bytes);
 		/* nothing is written between the rows */
 		int clean = 1;
 		for (long i = 0; c->pad && i < c->m * x.batch; i++)
@@ -96,6 +116,71 @@ static void one(const Case *c, const struct pxlrt *const *rts, int nrt, int many
 	drop(&x);
 }
 
+/* Numbers at the ends of f32's range, and none at all: products overflow, or fall below what is normal.  Without a fused multiply-add
+ * that is another matter, so the baseline stays out. */
+static void extremes(const struct pxlrt *const *rts, int nrt)
+{
+	enum { M = 19, N = 53, K = 37 };
+	static const float odd[] = { 0x1p-140f, -0x1.fep-127f, 0x1p-126f, -0.0f, 0x1.01p-64f, 0x1.03p-63f, -0x1.01p-63f, 0x1.ffp127f, -0x1.fffffep127f, INFINITY, NAN, 0x1.0101p60f };
+	for (int form = 0; form < 4; form++) {
+		Case c = { DT_F32, M, N, K, form & 1, form >> 1, 0, 0, 1, 0, 0, { 0 }, 0, 0, 1 };
+		Data x = make(&c);
+		float *a = x.a, *b = x.b, got[M * N], first[M * N];
+		/* in every 200th place whatever it is, and small numbers, whose products are at the edge, elsewhere */
+		for (long i = 0; i < x.na; i++) a[i] = i % 200 == 7 ? odd[i / 200 % 12] : i % 7 == 6 ? odd[i % 7] : a[i] * 0x1p-61f;
+		for (long i = 0; i < x.nb; i++) b[i] = i % 700 == 9 ? odd[7 + i / 700 % 5] : i % 11 == 3 ? odd[i % 7] : b[i] * 0x1p-64f;
+		int seen = 0, finite = 0;
+		for (int r = 0; r < nrt; r++) {
+			if (rts[r] == &table_base[0].pub || rts[r] == &table_base[1].pub) continue;
+			float *to = seen++ ? got : first;
+			run(&c, &x, rts[r], 1, to, NULL);
+			int same = 1, flushed = 1;
+			for (long i = 0; i < M * N; i++) {
+				same &= !memcmp(&to[i], &first[i], 4) || (isnan(to[i]) && isnan(first[i]));
+				flushed &= fpclassify(to[i]) != FP_SUBNORMAL;
+				finite += to[i] != 0 && isfinite(to[i]);
+			}
+			CHECK("", same);
+			CHECK("", flushed);
+		}
+		CHECK("", !seen || finite > M * N * seen / 8);
+		drop(&x);
+	}
+}
+
+/* cases of operands rounded to bf16, stored as f32 or bf16 */
+static void rounded_products(const struct pxlrt *const *rts, int nrt)
+{
+	static const long sizes[][3] = { { 1, 1, 1 }, { 1, 50, 34 }, { 3, 17, 2 }, { 4, 16, 0 }, { 8, 96, 30 }, { 15, 49, 258 }, { 17, 47, 65 }, { 33, 130, 97 } };
+	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+		for (int form = 0; form < 8; form++)
+			one(&(Case){ form & 4 ? DT_BF16 : DT_F32, sizes[s][0], sizes[s][1], sizes[s][2], form & 1, form >> 1 & 1, (int)(s % 3), (int)(s & 1), form & 1 ? 1 : -0.3,
+			             s & 2 ? 0.7 : form & 2 ? 0 : 1, 0, { 0 }, (long)(s & 3), 0, 1 }, rts, nrt, 0);
+	for (int form = 0; form < 4; form++) {
+		one(&(Case){ DT_F32, 8, 512, 784, form & 1, form >> 1, PXLRT_ACT_GELU, 1, 1, 0, 0, { 0 }, 0, 0, 1 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 300, 260, 40, form & 1, form >> 1, 0, 0, -0.05, 1, 0, { 0 }, 0, 0, 1 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 130, 400, 333, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1.7, -0.5, 0, { 0 }, 3, 0, 1 }, rts, nrt, 1);
+		one(&(Case){ DT_BF16, 70, 200, 300, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1, 0, 0, { 0 }, 0, 0, 1 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 20, 30, 41, form & 1, form >> 1, 0, 0, 1, 0, 2, { 3, 5 }, 2, form & 1, 1 }, rts, nrt, 1);
+	}
+}
+
+/* f16 and f64 take no notice */
+static void others(const struct pxlrt *const *rts, int nrt)
+{
+	for (int r = 0; r < nrt; r++)
+		for (int t = 0; t < 2; t++) {
+			Case c = { t ? DT_F64 : DT_F16, 9, 33, 70, 0, 1, 0, 0, 1, 0, 0, { 0 }, 0, 0, 0 };
+			Data x = make(&c);
+			double plain[9 * 33], asked[9 * 33];
+			run(&c, &x, rts[r], 1, plain, NULL);
+			x.d.bf16 = 1;
+			run(&c, &x, rts[r], 1, asked, NULL);
+			CHECK("", !memcmp(plain, asked, (size_t)x.nc * dtype_size(c.t)));
+			drop(&x);
+		}
+}
+
 int main(void)
 {
 	const struct pxlrt *rts[8];
@@ -104,23 +189,26 @@ int main(void)
 	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
 		for (int form = 0; form < 16; form++) {
 			static const DType types[] = { DT_F32, DT_F64, DT_F16, DT_BF16 };
-			Case c = { types[form >> 2], sizes[s][0], sizes[s][1], sizes[s][2], form & 1, form >> 1 & 1, (int)(s % 3), (int)(s & 1), form & 1 ? 1 : -0.5, form & 2 ? 0 : s & 2 ? 1 : 0.5, 0, { 0 }, (long)(s & 3), 0 };
+			Case c = { types[form >> 2], sizes[s][0], sizes[s][1], sizes[s][2], form & 1, form >> 1 & 1, (int)(s % 3), (int)(s & 1), form & 1 ? 1 : -0.5, form & 2 ? 0 : s & 2 ? 1 : 0.5, 0, { 0 }, (long)(s & 3), 0, 0 };
 			one(&c, rts, nrt, 0);
 		}
 	for (int form = 0; form < 4; form++) {
-		one(&(Case){ DT_F32, 8, 512, 784, form & 1, form >> 1, PXLRT_ACT_GELU, 1, 1, 0, 0, { 0 }, 0, 0 }, rts, nrt, 1);
-		one(&(Case){ DT_F32, 784, 512, 8, form & 1, form >> 1, 0, 0, -0.05, 1, 0, { 0 }, 0, 0 }, rts, nrt, 1);
-		one(&(Case){ DT_F32, 200, 400, 300, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1, 0, 0, { 0 }, 0, 0 }, rts, nrt, 1);
-		one(&(Case){ DT_F16, 70, 200, 300, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1, 0, 0, { 0 }, 0, 0 }, rts, nrt, 1);
-		one(&(Case){ DT_F32, 20, 30, 40, form & 1, form >> 1, 0, 0, 1, 0, 2, { 3, 5 }, 2, form & 1 }, rts, nrt, 1);
-		one(&(Case){ DT_F32, 257, 131, 129, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1, -0.5, 0, { 0 }, 3, 0 }, rts, nrt, 1);
-		one(&(Case){ DT_F64, 61, 99, 2100, form & 1, form >> 1, 0, 1, 0.5, 1, 0, { 0 }, 1, 0 }, rts, nrt, 1);
-		one(&(Case){ DT_F32, 128, 67, 64, form & 1, form >> 1, 0, 0, 1, 1, 1, { 3 }, 1, form & 1 }, rts, nrt, 1);
-		one(&(Case){ DT_F32, 2, 33, 9000, form & 1, form >> 1, 0, 0, 2, 1, 0, { 0 }, 0, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 8, 512, 784, form & 1, form >> 1, PXLRT_ACT_GELU, 1, 1, 0, 0, { 0 }, 0, 0, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 784, 512, 8, form & 1, form >> 1, 0, 0, -0.05, 1, 0, { 0 }, 0, 0, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 200, 400, 300, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1, 0, 0, { 0 }, 0, 0, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F16, 70, 200, 300, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1, 0, 0, { 0 }, 0, 0, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 20, 30, 40, form & 1, form >> 1, 0, 0, 1, 0, 2, { 3, 5 }, 2, form & 1, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 257, 131, 129, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1, -0.5, 0, { 0 }, 3, 0, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F64, 61, 99, 2100, form & 1, form >> 1, 0, 1, 0.5, 1, 0, { 0 }, 1, 0, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 128, 67, 64, form & 1, form >> 1, 0, 0, 1, 1, 1, { 3 }, 1, form & 1, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 2, 33, 9000, form & 1, form >> 1, 0, 0, 2, 1, 0, { 0 }, 0, 0, 0 }, rts, nrt, 1);
 	}
 	for (int form = 0; form < 16; form++) {                /* few rows: cut along k */
 		long m = form % 5 + 1, n = (long[]){ 512, 1000, 657, 1024 }[form & 3];
-		one(&(Case){ form & 4 ? DT_F64 : DT_F32, m, n, 700 + form, form & 1, 0, form % 3, form & 1, form & 2 ? -0.5 : 1, form & 8 ? 0.5 : 0, 0, { 0 }, form & 3, 0 }, rts, nrt, 1);
+		one(&(Case){ form & 4 ? DT_F64 : DT_F32, m, n, 700 + form, form & 1, 0, form % 3, form & 1, form & 2 ? -0.5 : 1, form & 8 ? 0.5 : 0, 0, { 0 }, form & 3, 0, 0 }, rts, nrt, 1);
 	}
+	rounded_products(rts, nrt);
+	extremes(rts, nrt);
+	others(rts, nrt);
 	return check_done();
 }
