@@ -1,6 +1,8 @@
 /* pool.c — the threads of a session.
  *
- * A job is n indices handed out one by one, so a preempted worker delays nobody by more than one piece.
+ * A job is n indices, as many shares of them as there are threads.  Each thread goes through its own share first, which the
+ * next op's share often follows in memory: what it left in its cache is found there, and not another core's to give up.
+ * Then it helps with the others' shares.  Indices are handed out one by one, so a preempted worker delays nobody by more than one.
  * The submitting thread works on its own job and then waits for the pieces others still hold; jobs of
  * several lanes stand in one list and workers take the oldest with work left.  Everything about a job that is
  * not an atomic counter is guarded by the pool's mutex.  Waiting spins a little first: the next job of a
@@ -9,7 +11,7 @@
  * schedulers leave two threads that mostly wait for each other together for a long time.
  *
  * Results cannot depend on who runs a piece; of several faults that of the lowest index is kept, and it is
- * always found: indices go out in order, and a fault only stops later ones. */
+ * always found: a fault only stops higher indices, and the submitting thread goes through the shares from the first to the last. */
 #define _GNU_SOURCE                          /* sched_getcpu, sched_setaffinity */
 #include "runtime/lane.h"
 
@@ -21,20 +23,25 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { SHARES = 64 };                /* more threads than that share shares */
+
+typedef struct Share { _Alignas(64) atomic_long next; long end; } Share;      /* indices not handed out yet */
+
 typedef struct Job {
 	RtLane *ln;
 	RtPoolBody body;
 	void *ctx;
 	long n;
-	atomic_long next;                    /* next index to hand out */
+	int nshare;
 	atomic_int users;                    /* workers inside; changed under the mutex */
 	int cpu;                             /* where the submitter ran */
-	long failed;                         /* lowest failed index, or n */
+	atomic_long failed;                  /* lowest failed index, or n; changed under the mutex */
 	RtErr err;
 	struct Job *link;
+	Share share[SHARES];
 } Job;
 
-typedef struct Worker { RtPool *pool; pthread_t thread; void *scratch; int64_t aside; } Worker;
+typedef struct Worker { RtPool *pool; pthread_t thread; void *scratch; int64_t aside; int number; } Worker;      /* number: from 1 */
 
 struct RtPool {
 	const RtAlloc *alloc;
@@ -85,21 +92,58 @@ static int this_cpu(void)
 #endif
 }
 
-/* run pieces until none is left; `lane` is this thread's copy */
-static void job_work(RtPool *p, Job *j, RtLane *lane)
+static void job_init(Job *j, RtLane *ln, RtPoolBody body, void *ctx, long n)
 {
-	for (;;) {
-		long i = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
-		if (i >= j->n) return;
-		int st = j->body(lane, j->ctx, i);
-		if (!st) continue;
-		atomic_store(&j->next, j->n);
-		if (!lane->err.status) rt_fail(&lane->err, st, "a parallel piece failed");
-		pthread_mutex_lock(&p->lock);
-		if (i < j->failed) j->failed = i, j->err = lane->err;
-		pthread_mutex_unlock(&p->lock);
-		return;
+	long shares = ln->pool->nworker + 1;
+	if (shares > n) shares = n;
+	if (shares > SHARES) shares = SHARES;
+	j->ln = ln, j->body = body, j->ctx = ctx, j->n = n;
+	j->cpu = this_cpu();
+	j->nshare = (int)shares;
+	j->link = NULL;
+	atomic_init(&j->users, 0);
+	atomic_init(&j->failed, n);
+	for (long k = 0; k < shares; k++) {
+		atomic_init(&j->share[k].next, n * k / shares);
+		j->share[k].end = n * (k + 1) / shares;
 	}
+}
+
+static int is_left(Share *s) { return atomic_load_explicit(&s->next, memory_order_relaxed) < s->end; }
+
+/* what is left of one share; 0 when a piece failed, and then nothing of it is left */
+static int share_work(RtPool *p, Job *j, Share *s, RtLane *lane)
+{
+	while (is_left(s)) {
+		long i = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
+		if (i >= s->end) break;
+		if (i >= atomic_load_explicit(&j->failed, memory_order_relaxed)) atomic_store(&s->next, s->end);
+		else {
+			int st = j->body(lane, j->ctx, i);
+			if (!st) continue;
+			if (!lane->err.status) rt_fail(&lane->err, st, "a parallel piece failed");
+			atomic_store(&s->next, s->end);
+			pthread_mutex_lock(&p->lock);
+			if (i < atomic_load(&j->failed)) atomic_store(&j->failed, i), j->err = lane->err;
+			pthread_mutex_unlock(&p->lock);
+			return 0;
+		}
+	}
+	return 1;
+}
+
+/* run pieces until none is left, those of this thread's own share first; `lane` is its copy */
+static void job_work(RtPool *p, Job *j, RtLane *lane, int thread)
+{
+	for (int k = 0; k < j->nshare; k++)
+		if (!share_work(p, j, &j->share[(thread + k) % j->nshare], lane)) return;
+}
+
+static int job_is_open(Job *j)
+{
+	for (int k = 0; k < j->nshare; k++)
+		if (is_left(&j->share[k])) return 1;
+	return 0;
 }
 
 /* a lane for pieces: nothing nested spreads again, and faults stay here */
@@ -117,7 +161,7 @@ static RtLane piece_lane(const RtLane *ln, void *scratch)
 static Job *job_find(RtPool *p)
 {
 	Job *j = p->jobs;
-	while (j && atomic_load_explicit(&j->next, memory_order_relaxed) >= j->n) j = j->link;
+	while (j && !job_is_open(j)) j = j->link;
 	return j;
 }
 
@@ -149,7 +193,7 @@ static void *worker_main(void *arg)
 		int cpu = this_cpu();
 		if (cpu >= 0 && cpu == j->cpu && p->spin) step_aside(cpu, &w->aside);
 		RtLane lane = piece_lane(j->ln, w->scratch);
-		job_work(p, j, &lane);
+		job_work(p, j, &lane, w->number);
 		pthread_mutex_lock(&p->lock);
 		if (atomic_fetch_sub(&j->users, 1) == 1) pthread_cond_broadcast(&p->done);
 	}
@@ -192,12 +236,13 @@ int rt_pool_run(RtLane *ln, RtPoolBody body, void *ctx, long n)
 		}
 		return 0;
 	}
-	Job j = { .ln = ln, .body = body, .ctx = ctx, .n = n, .cpu = this_cpu(), .failed = n };
+	Job j;
+	job_init(&j, ln, body, ctx, n);
 	RtLane mine = piece_lane(ln, ln->scratch);
 	job_post(p, &j);
-	job_work(p, &j, &mine);
+	job_work(p, &j, &mine, 0);
 	job_finish(p, &j);
-	if (j.failed == n) return 0;
+	if (atomic_load(&j.failed) == n) return 0;
 	if (!ln->err.status) ln->err = j.err;
 	return j.err.status;
 }
@@ -213,6 +258,7 @@ static int workers_start(RtPool *p, int n)
 	for (int i = 0; i < n && ok; i++) {
 		Worker *w = &p->workers[i];
 		w->pool = p;
+		w->number = i + 1;
 		w->scratch = rt_alloc(p->alloc, RT_SCRATCH_BYTES);
 		ok = w->scratch && !pthread_create(&w->thread, NULL, worker_main, w);
 		if (ok) p->nworker++;
