@@ -67,8 +67,8 @@ static int is_product(const Map3 *g)
 	return g->groups == 1 && g->images > 0;
 }
 
-/* a provider may want the weights in an order of its own (runtime/kernels/onednn_conv.c) */
-static int wants_room(const Map3 *g, DType t) { return t == DT_F32 && g->groups == 1 && g->c % 16 == 0 && g->m % 16 == 0 && g->w.n <= 3; }
+/* results in whole blocks of channels (rows: those of a group) want the weights in an order of their own (runtime/kernels/conv_blocked.c) */
+static int wants_room(const Map3 *g, int64_t rows, DType t) { return t == DT_F32 && rows % PXLRT_CHANNELS == 0 && g->w.n <= 3; }
 
 static Tensor *flat(Build *b, Tensor *t, int from)       /* axes from `from` on as one */
 {
@@ -103,7 +103,7 @@ static int lower_forward(Build *b, Op *op, Tensor **out)
 		return 1;
 	}
 	AttrVal *v = b_attrs(b, OP_conv_run, "size", *op_attr(op, "size"), "stride", *op_attr(op, "stride"), "begin", *op_attr(op, "begin"),
-	                     "dilation", *op_attr(op, "dilation"), "groups", *op_attr(op, "groups"), "room", attr_int(wants_room(&g, x->spec.dtype)), NULL);
+	                     "dilation", *op_attr(op, "dilation"), "groups", *op_attr(op, "groups"), "room", attr_int(wants_room(&g, g.m, x->spec.dtype)), NULL);
 	out[0] = ir_op(b, OP_conv_run, (Tensor *[]){ x, b_cast(b, w, wide(x->spec.dtype)) }, 2, v, 0)->out.at[0];
 	return 1;
 }
@@ -169,9 +169,7 @@ static int lower_data(Build *b, Op *op, Tensor **out)
 	}
 	Tensor *turned = ir_op(b, OP_conv_turn, &w, 1, turned_attrs(b, OP_conv_turn, op, y, x, w), 0)->out.at[0];
 	AttrVal *v = turned_attrs(b, OP_conv_gather, op, y, x, w);
-	int ones = 1;
-	for (int i = 0; i < g.w.n; i++) ones = ones && g.w.stride[i] == 1;
-	v[op_param(op_table[OP_conv_gather], "room")] = attr_int(ones && wants_room(&g, x->spec.dtype));
+	v[op_param(op_table[OP_conv_gather], "room")] = attr_int(wants_room(&g, g.c, x->spec.dtype));
 	out[0] = ir_op(b, OP_conv_gather, (Tensor *[]){ y, turned }, 2, v, 0)->out.at[0];
 	return 1;
 }

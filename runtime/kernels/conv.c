@@ -125,6 +125,8 @@ static int run(RtLane *ln, Conv *c)
 	for (int i = 0; i < c->rank; i++) depth *= (double)c->axis[i].taps, all *= (double)c->axis[i].columns;
 	depth *= (double)c->chans;
 	if (all < 1) return 0;
+	if (blocked_can_run(c)) return blocked_run(ln, c);
+	if (c->from_block || c->to_block) return RT_EINTERNAL;       /* rt_conv_blocks says no */
 	c->row_block = min_l(c->rows, even_rows(c->rows, 512));
 	if (!conv_cut(c, c->row_block)) return span_run(ln, plain, c, (long)all, piece_of((long)all, depth * 20));
 	spread_out(c, depth);
@@ -135,16 +137,11 @@ static int run(RtLane *ln, Conv *c)
 
 int k_conv(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *x, const void *w, void *y, void *room)
 {
-	if (is_blocked(d)) return blocked_conv(lane, d, x, w, y, room);
 	RtLane *ln = rt_lane(lane);
 	Conv c;
 	conv_open(&c, ln, d);
-	c.xtype = d->xtype, c.ytype = d->ytype;
-	c.rows = d->m, c.chans = d->c;
-	c.x = x, c.w = w, c.y = y;
-	for (int i = 0; i < c.rank; i++)
-		c.axis[i] = (ConvAxis){ .source = d->x[i], .columns = d->y[i], .step = d->stride[i], .taps = d->k[i], .off0 = -d->pad[i],
-		                        .doff = d->dilation[i], .every = 1, .result = d->y[i] };
+	conv_windows(&c, d);
+	c.x = x, c.w = w, c.y = y, c.room = room;
 	return run(ln, &c);
 }
 
@@ -189,6 +186,14 @@ static ConvAxis phase_axis(const struct pxlrt_window *d, const Phase *p, int i)
 	                   .off0 = (at - meets) / s - (p->taps[i] - 1) * step, .doff = step, .first = at, .every = s, .result = d->x[i] };
 }
 
+static void phase_windows(Conv *c, const struct pxlrt_window *d, const Phase *p)
+{
+	c->xtype = d->ytype, c->ytype = d->xtype;
+	c->rows = d->c, c->chans = d->m;
+	c->from_block = d->yblock, c->to_block = d->xblock;
+	for (int i = 0; i < d->rank; i++) c->axis[i] = phase_axis(d, p, i);
+}
+
 /* are there places that no phase covers */
 static int leaves_places(const struct pxlrt_window *d)
 {
@@ -199,7 +204,6 @@ static int leaves_places(const struct pxlrt_window *d)
 
 int k_conv_data(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *y, const void *turned, void *x, void *room)
 {
-	if (is_blocked(d)) return blocked_data(lane, d, y, turned, x, room);
 	RtLane *ln = rt_lane(lane);
 	size_t at = 0, all = (size_t)(d->images * d->groups * d->c);
 	for (int i = 0; i < d->rank; i++) all *= (size_t)d->x[i];
@@ -208,10 +212,9 @@ int k_conv_data(struct pxlrt_lane *lane, const struct pxlrt_window *d, const voi
 		Phase p = phase_of(d, i);
 		Conv c;
 		conv_open(&c, ln, d);
-		c.xtype = d->ytype, c.ytype = d->xtype;
-		c.rows = d->c, c.chans = d->m;
-		for (int k = 0; k < c.rank; k++) c.axis[k] = phase_axis(d, &p, k);
+		phase_windows(&c, d, &p);
 		c.x = y, c.y = x, c.w = (const char *)turned + at * c.size;
+		c.room = room ? (float *)room + at : NULL;
 		at += (size_t)(c.groups * c.rows * c.chans * p.all);
 		int st = run(ln, &c);
 		if (st) return st;
@@ -283,4 +286,25 @@ int k_conv_turn(struct pxlrt_lane *lane, const struct pxlrt_window *d, int wtype
 	for (int i = 0; i < d->rank; i++) t.taps *= d->k[i];
 	long n = d->groups * d->c;
 	return span_run(ln, turn_rows, &t, n, piece_of(n, (double)(d->m * t.taps) * 8));
+}
+
+/* --- asked by the compiler --------------------------------------------------------------------------------------------------- */
+
+int rt_conv_blocks(const struct pxlrt_window *d, int map)
+{
+	Conv c;
+	long sides = map == RT_CONV ? d->m : map == RT_CONV_DATA ? d->c : PXLRT_CHANNELS;
+	if (sides % PXLRT_CHANNELS || (d->xblock && d->c % PXLRT_CHANNELS) || (d->yblock && d->m % PXLRT_CHANNELS)) return 0;
+	conv_open(&c, NULL, d);
+	if (map != RT_CONV_DATA) {
+		conv_windows(&c, d);
+		return blocked_suits(&c);
+	}
+	int all = 1;
+	for (long i = 0, n = phases_of(d); i < n && all; i++) {
+		Phase p = phase_of(d, i);
+		phase_windows(&c, d, &p);
+		all = blocked_suits(&c);
+	}
+	return all;
 }

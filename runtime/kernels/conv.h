@@ -43,6 +43,8 @@ typedef struct Conv {
 	long taps, planes, volume;       /* products over the axes: taps, kinds, and elements of a plane (all images of a box) */
 	const char *x, *w;
 	char *y;
+	int from_block, to_block;        /* 0, or PXLRT_CHANNELS where the source, the result is blocked (blocked.h) */
+	float *room;                     /* for weights in another order; NULL: none */
 } Conv;
 
 /* a box of columns: where it starts, and how large it is; image first */
@@ -63,7 +65,8 @@ static inline void copy_elements(char *to, const char *from, size_t n)
 	} else for (size_t i = 0; i < n; i += 4) memcpy(to + i, from + i, 4);
 }
 
-void conv_open(Conv *c, RtLane *ln, const struct pxlrt_window *d);       /* what does not depend on the direction */
+void conv_open(Conv *c, RtLane *ln, const struct pxlrt_window *d);       /* what does not depend on the direction; ln NULL: not to be run */
+void conv_windows(Conv *c, const struct pxlrt_window *d);                /* x is the source: results, and gradients for the weights */
 /* cut: boxes whose sums (rows deep, if > 0) and planes are near the aims.  0: not even one column fits */
 int  conv_cut(Conv *c, long rows);
 long conv_boxes(const Conv *c);                                          /* over all images */

@@ -35,13 +35,25 @@ static long margin_of(const ConvAxis *a)
 void conv_open(Conv *c, RtLane *ln, const struct pxlrt_window *d)
 {
 	memset(c, 0, sizeof *c);
-	c->rt = table_of(ln);
 	c->cls = d->xtype == DT_F64 ? PXLRT_F64 : PXLRT_F32;
-	c->isa = c->cls == PXLRT_F64 ? isa_of(ln)->gemm_f64 : isa_of(ln)->gemm_f32;
+	if (ln) {
+		c->rt = table_of(ln);
+		c->isa = c->cls == PXLRT_F64 ? isa_of(ln)->gemm_f64 : isa_of(ln)->gemm_f32;
+	}
 	c->size = class_size(c->cls);
 	c->rank = d->rank;
 	c->images = d->images;
 	c->groups = d->groups;
+}
+
+void conv_windows(Conv *c, const struct pxlrt_window *d)
+{
+	c->xtype = d->xtype, c->ytype = d->ytype;
+	c->rows = d->m, c->chans = d->c;
+	c->from_block = d->xblock, c->to_block = d->yblock;
+	for (int i = 0; i < d->rank; i++)
+		c->axis[i] = (ConvAxis){ .source = d->x[i], .columns = d->y[i], .step = d->stride[i], .taps = d->k[i], .off0 = -d->pad[i],
+		                         .doff = d->dilation[i], .every = 1, .result = d->y[i] };
 }
 
 static void measure(Conv *c)

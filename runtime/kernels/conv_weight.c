@@ -171,21 +171,17 @@ static int fits(const Conv *c)
 
 int k_conv_weight(struct pxlrt_lane *lane, const struct pxlrt_window *d, long parts, const void *x, const void *g, void *dw)
 {
-	if (is_blocked(d)) return blocked_weight(lane, d, parts, x, g, dw);
 	RtLane *ln = rt_lane(lane);
 	Back w = { .g = g, .dw = dw, .gtype = d->ytype, .parts = parts, .per = ceil_div(d->images, parts) };
 	Conv *c = &w.c;
 	conv_open(c, ln, d);
-	c->xtype = d->xtype, c->x = x;
-	c->rows = d->m, c->chans = d->c;
+	conv_windows(c, d);
+	c->x = x;
 	double work = 0.02 * (double)d->images, all = (double)parts * (double)(d->groups * d->m * d->c);
-	for (int i = 0; i < c->rank; i++) {
-		c->axis[i] = (ConvAxis){ .source = d->x[i], .columns = d->y[i], .step = d->stride[i], .taps = d->k[i], .off0 = -d->pad[i],
-		                         .doff = d->dilation[i], .every = 1, .result = d->y[i] };
-		work *= (double)d->y[i];
-		all *= (double)d->k[i];
-	}
+	for (int i = 0; i < c->rank; i++) work *= (double)d->y[i], all *= (double)d->k[i];
 	if (all < 1) return 0;
+	if ((d->m >= PXLRT_CHANNELS || is_blocked(d)) && blocked_suits(c)) return blocked_weight(ln, c, d->yblock, parts, g, dw);
+	if (is_blocked(d)) return RT_EINTERNAL;              /* rt_conv_blocks says no */
 	c->row_block = min_l(c->rows, 64);
 	if (!conv_cut(c, c->row_block * 2) || !fits(c)) return span_run(ln, plain, &w, (long)all, piece_of((long)all, work * 200));
 	c->chan_block = chans_of(c);

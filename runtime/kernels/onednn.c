@@ -24,15 +24,6 @@ static int symbol(void *lib, const char *name, void *to)
 	return p != NULL;
 }
 
-static void conv_load(void *lib)
-{
-	int all = symbol(lib, "dnnl_primitive_desc_query_md", &dnnl.primitive_desc_query_md) && symbol(lib, "dnnl_memory_desc_get_size", &dnnl.memory_desc_get_size);
-#define LOAD(name, args) all = all && symbol(lib, "dnnl_" #name, &dnnl.name);
-	ONEDNN_CONV(LOAD)
-#undef LOAD
-	if (!all || dnnl.engine_create(&dnnl.engine, 1, 0)) dnnl.engine = NULL;      /* 1: the processor */
-}
-
 static void dnnl_load(void)
 {
 	static const char *const names[] = { "libdnnl.so.2", "libdnnl.so.3", "libdnnl.so" };
@@ -43,7 +34,6 @@ static void dnnl_load(void)
 	symbol(lib, "omp_set_num_threads", &dnnl.threads_set);
 	if (!dnnl.threads_get || !dnnl.threads_set) return;
 	symbol(lib, "dnnl_sgemm", &dnnl.sgemm);
-	conv_load(lib);
 }
 
 const OneDnn *onednn(void)

@@ -368,8 +368,8 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/gemm_bf16.h"
-#include "runtime/kernels/blocks.h"
 #include "runtime/kernels/pool.h"
+#include "runtime/kernels/blocks.h"
 
 #define F32_SLOT(n, ...) .n = f32_##n,
 #define F64_SLOT(n, ...) .n = f64_##n,
@@ -386,7 +386,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 	[DT_F16] = cvt_##C##_F16, [DT_BF16] = cvt_##C##_BF16, [DT_F32] = cvt_##C##_F32, [DT_F64] = cvt_##C##_F64 }
 #define BY_CLASS(f) { [PXLRT_F32] = f##_f32, [PXLRT_F64] = f##_f64, [PXLRT_I64] = f##_i64, [PXLRT_U64] = f##_u64 }
 
-#define TABLE(product, provider, label, bf16) { \
+#define TABLE(product, label, bf16) { \
 	.pub = { \
 		.abi = PXLRT_ABI, \
 		.f32 = { MEMBERS_FLOAT(F32_SLOT) }, .f64 = { MEMBERS_FLOAT(F64_SLOT) }, \
@@ -402,7 +402,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.softmax = k_softmax, .softmax_grad = k_softmax_grad, .cumsum = k_cumsum, .group_norm = k_group_norm, .group_norm_back = k_group_norm_back, \
 		.attention = k_attention, .attention_back = k_attention_back, \
 		.gather = k_gather, .scatter_add = k_scatter_add, .scatter = k_scatter, .window_copy = k_window_copy, \
-		.conv = k_conv##provider, .conv_turn = k_conv_turn, .conv_data = k_conv_data##provider, .conv_weight = k_conv_weight, .blocks = k_blocks, \
+		.conv = k_conv, .conv_turn = k_conv_turn, .conv_data = k_conv_data, .conv_weight = k_conv_weight, .blocks = k_blocks, \
 		.pool = k_pool, .average_back = k_average_back, .max_back = k_max_back, .resize = k_resize, .roi = k_roi, \
 		.nll = k_nll, .nll_grad = k_nll_grad, .softmax_nll = k_softmax_nll, \
 		.random_normal = k_random_normal, .random_uniform = k_random_uniform, .dropout_mask = k_dropout_mask, \
@@ -425,4 +425,4 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.gemm_f32 = &gemm_isa_f32, .gemm_f64 = &gemm_isa_f64, .gemm_bf16 = &bf16, .blocks = &block_isa, \
 	} }
 
-const KernelTable VEC_NAME[2] = { TABLE(k_matmul_onednn, _onednn, VEC_LABEL, bf16_isa), TABLE(k_matmul_portable, , VEC_LABEL, bf16_isa) };
+const KernelTable VEC_NAME[2] = { TABLE(k_matmul_onednn, VEC_LABEL, bf16_isa), TABLE(k_matmul_portable, VEC_LABEL, bf16_isa) };

@@ -1,4 +1,5 @@
-/* kernels_pooling.c — means and maxima over windows and their gradients, against loops over all taps, on every table. */
+/* kernels_pooling.c — means and maxima over windows and their gradients, against loops over all taps, on every table;
+ * blocked tensors give the bits of plain ones. */
 #include "tests/runtime/kernels.h"
 
 enum { CASES = 400, MOST = 4096 };
@@ -94,7 +95,7 @@ static void check(const struct pxlrt *rt, const Case *c, unsigned long salt, int
 static void long_rows(const struct pxlrt *rt)
 {
 	enum { W = 1100000 };
-	struct pxlrt_window d = { DT_F32, DT_F32, 2, 1, 1, 1, 1, { 2, W }, { 1, W / 2 }, { 2, 2 }, { 2, 2 }, { 0, 0 }, { 1, 1 } };
+	struct pxlrt_window d = { DT_F32, DT_F32, 2, 1, 1, 1, 1, { 2, W }, { 1, W / 2 }, { 2, 2 }, { 2, 2 }, { 0, 0 }, { 1, 1 }, 0, 0 };
 	float *x = noise_array(DT_F32, 2 * W, 1, 3), *y = noise_array(DT_F32, W / 2, 0, 0);
 	TestLane l;
 	int ok = 1;
@@ -104,6 +105,42 @@ static void long_rows(const struct pxlrt *rt)
 	CHECK("", ok);
 	lane_close(&l);
 	rt_free(NULL, x), rt_free(NULL, y);
+}
+
+enum { X, Y, DY, DX, ARRAYS };
+
+/* plain against blocked, which is turned back */
+static void blocked(const struct pxlrt *rt, Case c, unsigned long salt, int largest, int threads)
+{
+	struct pxlrt_window d = c.d;
+	long size[ARRAYS];
+	float *plain[ARRAYS], *block[ARRAYS], *back[ARRAYS];
+	TestLane l;
+	d.xtype = d.ytype = DT_F32, d.images = 2, d.groups = d.c = 32;
+	c.xn = c.xn / c.d.images / c.d.groups, c.yn = c.yn / c.d.images / c.d.groups;
+	lane_open(&l, threads, rt);
+	for (int i = 0; i < ARRAYS; i++) {
+		size[i] = 64 * (i == X || i == DX ? c.xn : c.yn);
+		plain[i] = noise_array(DT_F32, size[i], 1, salt + (unsigned long)i), block[i] = noise_array(DT_F32, size[i], 1, 9), back[i] = noise_array(DT_F32, size[i], 1, 8);
+		for (long k = 0; i == X && k < size[i]; k++)
+			if (k % 3 == 0) plain[i][k] = largest && k % 41 == 0 ? NAN : 0.5f;
+	}
+	CHECK("", rt_pool_blocks(&d));
+	rt->blocks(&l.lane.pub, DT_F32, 1, 2, 32, c.xn, plain[X], block[X]);
+	rt->blocks(&l.lane.pub, DT_F32, 1, 2, 32, c.yn, plain[DY], block[DY]);
+	for (int k = 0; k < 2; k++) {
+		float **t = k ? block : plain;
+		d.xblock = d.yblock = k ? PXLRT_CHANNELS : 0;
+		rt->pool(&l.lane.pub, &d, largest, t[X], t[Y]);
+		if (largest) rt->max_back(&l.lane.pub, &d, t[X], t[Y], t[DY], t[DX]);
+		else rt->average_back(&l.lane.pub, &d, t[DY], t[DX]);
+	}
+	for (int i = 0; i < ARRAYS; i++) {
+		rt->blocks(&l.lane.pub, DT_F32, 0, 2, 32, i == X || i == DX ? c.xn : c.yn, block[i], back[i]);
+		CHECK("", !memcmp(back[i], plain[i], (size_t)size[i] * 4));
+	}
+	lane_close(&l);
+	for (int i = 0; i < ARRAYS; i++) rt_free(NULL, plain[i]), rt_free(NULL, block[i]), rt_free(NULL, back[i]);
 }
 
 int main(void)
@@ -116,6 +153,7 @@ int main(void)
 			Case c = draw(&salt);
 			if (c.xn > MOST - 1 || c.yn > MOST - 1) continue;
 			check(rts[k], &c, salt, i % 2, i % 5 ? 1 : 3);
+			if (i < CASES / 2) blocked(rts[k], c, salt, i % 2, i % 5 ? 1 : 3);
 		}
 		long_rows(rts[k]);
 	}
