@@ -2,7 +2,7 @@
 TEST_DIRS := tests/lang tests/ir tests/ops tests/api tests/runtime tests/graphs
 TEST_SRC  := $(foreach d,$(TEST_DIRS),$(wildcard $(d)/*.c))
 TEST_BIN  := $(TEST_SRC:tests/%.c=$(BUILD)/t/%)
-TEST_HDR  := $(wildcard tests/*.h tests/*/*.h tests/*/*/*.h)
+TEST_HDR  := $(wildcard tests/*.h tests/*/*.h tests/*/*/*.h) runtime/kernels/accuracy.def
 
 $(BUILD)/t/%: tests/%.c $(TEST_HDR) $(BUILD)/libpxl-internal.a
 	@mkdir -p $(@D)

@@ -1,27 +1,10 @@
-/* kernels_vec.c — blocked primitives against plain C in double, on every instruction set of this machine,
- * which must also agree with each other bit by bit. */
+/* kernels_vec.c — blocked primitives on every instruction set of this machine: slopes, pairs of operands and their ends, integers,
+ * storage.  kernels_accuracy.c measures how close the floating-point ones come. */
 #include "tests/runtime/kernels.h"
 
-#include <float.h>
 #include <limits.h>
 
-enum { N = 1 << 16 };
-
-static float f32_of(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
-
-static double ulps(double got, double want, int is32)
-{
-	if (isnan(want)) return isnan(got) ? 0 : 1e9;
-	if (got == want) return 0;
-	if (isinf(want) || isinf(got)) {                       /* rounding may reach infinity from the last finite value */
-		double top = is32 ? (double)FLT_MAX : DBL_MAX;
-		return fabs(isinf(want) ? got : want) >= top * (1 - 1e-6) ? 0 : 1e9;
-	}
-	double unit = is32 ? fmax(ldexp(1, ilogb(want == 0 ? 1e-300 : want) - 23), 0x1p-149) : fmax(ldexp(1, ilogb(want == 0 ? 5e-324 : want) - 52), 5e-324);
-	return fabs(got - want) / unit;
-}
-
-/* --- f32 functions over a dense sample of all floats ------------------------------------------------------- */
+/* --- gradients: against central differences of the references ---------------------------------------------------- */
 
 static double ref_sigmoid(double x) { return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)); }
 static double ref_gelu(double x)
@@ -31,86 +14,6 @@ static double ref_gelu(double x)
 }
 static double ref_geluerf(double x) { return x * 0.5 * erfc(-x / sqrt(2)); }
 static double ref_swish(double x) { return x * ref_sigmoid(x); }
-
-typedef void (*Unary32)(float *, const float *, long);
-/* bound in ulp, and an absolute slack for where a result crosses zero or gets tiny */
-static void sweep32(const char *name, const struct pxlrt *const *rts, int nrt, size_t member, double (*ref)(double), double bound, double slack)
-{
-	static float x[N], y[N], z[N];
-	double worst = 0, where = 0;
-	int same = 1, stride = 4099;
-	for (uint64_t at = 0; at < 1ull << 32;) {
-		long n = 0;
-		for (; n < N && at < 1ull << 32; n++, at += (uint64_t)stride) x[n] = f32_of((uint32_t)at);
-		(*(const Unary32 *)(const void *)((const char *)rts[0] + member))(y, x, n);
-		for (int t = 1; t < nrt; t++) {
-			(*(const Unary32 *)(const void *)((const char *)rts[t] + member))(z, x, n);
-			for (long i = 0; i < n; i++) same &= !memcmp(&y[i], &z[i], 4) || (isnan(y[i]) && isnan(z[i]));
-		}
-		for (long i = 0; i < n; i++) {
-			double want = ref((double)x[i]), u = fabs((double)y[i] - want) <= slack ? 0 : ulps((double)y[i], (double)want, 1);
-			if (u > worst) worst = u, where = (double)x[i];
-		}
-	}
-	printf("%s: %.2f ulp at %.9g\n", name, worst, where);
-	CHECK("", worst <= bound);
-	CHECK("", same);
-}
-
-#define SWEEP(name, ref, bound, slack) sweep32(#name, rts, nrt, offsetof(struct pxlrt, f32.name), ref, bound, slack)
-static double ref_recip(double x) { return 1 / x; }
-static double ref_relu(double x) { return x > 0 || x != x ? x : 0; }
-static double ref_isnan(double x) { return x != x; }
-static double ref_isinf(double x) { return isinf(x) != 0; }
-static double ref_sign(double x) { return (x > 0) - (x < 0); }
-static double ref_neg(double x) { return -x; }
-static double ref_not(double x) { return x == 0; }
-
-static void sweeps(const struct pxlrt *const *rts, int nrt)
-{
-	SWEEP(exp, exp, 3, 0); SWEEP(log, log, 2, 0); SWEEP(sqrt, sqrt, 0.5, 0); SWEEP(tanh, tanh, 3, 0);
-	SWEEP(sin, sin, 2, 0); SWEEP(cos, cos, 2, 0); SWEEP(erf, erf, 3, 0); SWEEP(sigmoid, ref_sigmoid, 4, 0);
-	SWEEP(swish, ref_swish, 5, 1e-38); SWEEP(gelu, ref_gelu, 6, 1e-7); SWEEP(gelu, ref_gelu, 150, 1e-30);
-	SWEEP(geluerf, ref_geluerf, 6, 1e-7); SWEEP(geluerf, ref_geluerf, 150, 1e-30);
-	SWEEP(recip, ref_recip, 0.51, 0); SWEEP(relu, ref_relu, 0, 0); SWEEP(isnan, ref_isnan, 0, 0); SWEEP(isinf, ref_isinf, 0, 0);
-	SWEEP(floor, floor, 0, 0); SWEEP(ceil, ceil, 0, 0); SWEEP(abs, fabs, 0, 0); SWEEP(sign, ref_sign, 0, 0);
-	SWEEP(neg, ref_neg, 0, 0); SWEEP(not, ref_not, 0, 0);
-}
-
-/* --- f64 functions --------------------------------------------------------------------------------------------- */
-
-typedef void (*Unary64)(double *, const double *, long);
-static void sweep64(const char *name, const struct pxlrt *const *rts, int nrt, size_t member, long double (*ref)(long double), double scale, double bound)
-{
-	static double x[N], y[N], z[N];
-	double worst = 0, where = 0;
-	int same = 1;
-	for (long i = 0; i < N; i++) x[i] = i % 3 ? noise((unsigned long)i) * scale : noise((unsigned long)i) * scale * exp(noise((unsigned long)i + 77) * 40);
-	double special[] = { 0, -0.0, 1, -1, (double)INFINITY, -(double)INFINITY, (double)NAN, 5e-324, DBL_MIN, DBL_MAX, 709.7, 709.79, -745.1, -746, 0.5, 1e5, 1e6, 1e22 };
-	memcpy(x, special, sizeof special);
-	(*(const Unary64 *)(const void *)((const char *)rts[0] + member))(y, x, N);
-	for (int t = 1; t < nrt; t++) {
-		(*(const Unary64 *)(const void *)((const char *)rts[t] + member))(z, x, N);
-		for (long i = 0; i < N; i++) same &= !memcmp(&y[i], &z[i], 8) || (isnan(y[i]) && isnan(z[i]));
-	}
-	for (long i = 0; i < N; i++) {
-		double want = (double)ref((long double)x[i]), u = ulps(y[i], want, 0);
-		if (u > worst) worst = u, where = x[i];
-	}
-	printf("%s f64: %.2f ulp at %.17g\n", name, worst, where);
-	CHECK("", worst <= bound);
-	CHECK("", same);
-}
-#define SWEEP64(name, ref, scale, bound) sweep64(#name, rts, nrt, offsetof(struct pxlrt, f64.name), ref, scale, bound)
-static long double ref_sigmoidl(long double x) { return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x)); }
-
-static void sweeps64(const struct pxlrt *const *rts, int nrt)
-{
-	SWEEP64(exp, expl, 700, 2); SWEEP64(log, logl, 1000, 2); SWEEP64(sqrt, sqrtl, 100, 1); SWEEP64(tanh, tanhl, 3, 4);
-	SWEEP64(sin, sinl, 100, 2); SWEEP64(cos, cosl, 100, 2); SWEEP64(erf, erfl, 3, 2); SWEEP64(sigmoid, ref_sigmoidl, 30, 4);
-}
-
-/* --- gradients: against central differences of the references ---------------------------------------------------- */
 
 static void slopes(const struct pxlrt *rt)
 {
@@ -249,8 +152,6 @@ int main(void)
 {
 	const struct pxlrt *rts[8];
 	int nrt = all_tables(rts) / 2;
-	sweeps(rts, nrt);
-	sweeps64(rts, nrt);
 	for (int t = 0; t < nrt; t++) {
 		slopes(rts[t]);
 		pairs_f32(rts[t]);
