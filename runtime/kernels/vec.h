@@ -93,6 +93,25 @@ PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_FLOAT(
 #define LIBM(name) name
 PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_FLOAT(FLOAT1) PXLRT_VEC2_FLOAT(FLOAT2)
 
+/* remainders whose quotient is large are libm's: the exact value, as those of the fast loop are */
+#define MODS(S, T) \
+	static void S##_mod_block(T *y, const T *a, const T *b, long n) \
+	{ \
+		T z[PXLRT_BLOCK]; \
+		for (long at = 0; at < n; at += PXLRT_BLOCK) { \
+			long m = min_l(PXLRT_BLOCK, n - at); \
+			int near = 1; \
+			for (long i = 0; i < m; i++) near &= mod_is_near_##S(a[at + i], b[at + i]), z[i] = mod_near_##S(a[at + i], b[at + i]); \
+			for (long i = 0; !near && i < m; i++) \
+				if (!mod_is_near_##S(a[at + i], b[at + i])) S##_mod(z + i, a + at + i, b + at + i, 1); \
+			memcpy(y + at, z, (size_t)m * sizeof *y); \
+		} \
+	}
+MODS(f32, float)
+MODS(f64, double)
+#define f32_mod f32_mod_block
+#define f64_mod f64_mod_block
+
 /* --- storage ↔ blocks: one row of T (storage), C (class), how to read, how to write ---------------------------- */
 
 #define STORAGE(X) \

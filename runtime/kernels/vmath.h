@@ -303,6 +303,24 @@ VM double sincos_f64(double x, uint64_t turn)
 	return f64_bits(bits_f64(y) ^ (q & 2) << 62);
 }
 
+/* --- remainder: x - q y for the whole part q of |x / y|.  Below MOD_MAX a rounded quotient is at most the next whole number, so that the
+ * remainder, exact in one fma, is at most |y| too small -------------------------------------------------------------------- */
+
+#define MOD_MAX 0x1p22
+#define WHOLE_F32 0x1p23f                /* added and taken away again: the nearest whole number */
+#define WHOLE_F64 0x1p52
+
+#define REMAINDERS(T, S, WHOLE) \
+VM int mod_is_near_##S(T x, T y) { return (abs_##S(x) / abs_##S(y) < (T)MOD_MAX) & (abs_##S(y) < (T)INFINITY); } \
+VM T mod_near_##S(T x, T y) \
+{ \
+	T a = abs_##S(x), b = abs_##S(y), q = a / b, t = q + WHOLE - WHOLE; \
+	T r = fma_##S(-(t > q ? t - 1 : t), b, a); \
+	return with_sign_##S(r < 0 ? r + b : r, x); \
+}
+REMAINDERS(float, f32, WHOLE_F32)
+REMAINDERS(double, f64, WHOLE_F64)
+
 /* --- activations; T selects f32 or f64 ------------------------------------------------------------------------
  * gelu: ½x(1 + tanh u) = x σ(2u), u = c (x + 0.044715 x³), c = √(2/π) */
 #define GELU_2C  1.59576912160573071176
