@@ -13,6 +13,7 @@
  *   FLAT     at the position of the iteration: straight from memory when its type is its class's own
  *   SCALAR   one element for all: a block filled before the loop
  *   ROWS     by a row offset and an inner stride; when the row does not matter (a bias) offset 0
+ *   TILED    a few elements over and over (a bias of channels in blocks), in a block that holds them as often as they fit
  * A result is computed straight into its memory unless a later load of the block may see it there.
  *
  * Operands are a, b, c …, results y, z …: groups that do the same work on the same shapes (one per layer, say)
@@ -25,16 +26,17 @@
 
 enum { NARROW = PXLRT_BLOCK / 2, PIECE = 4096, PIECE_WORK = 131072 };
 
-typedef enum Walk { FLAT, SCALAR, ROWS } Walk;
+typedef enum Walk { FLAT, SCALAR, ROWS, TILED } Walk;
 typedef enum Mode { LINE, WIDE, NARROW_ROWS } Mode;
 
 typedef struct Access {
 	const Tensor *t;             /* NULL: absent operand, dropped result */
 	DType dtype;
 	int64_t stride[MAX_RANK];    /* in the iteration space; 0: broadcast */
-	int64_t inner;               /* stride along the innermost dimension */
+	int64_t inner;               /* stride along the innermost dimension; TILED: between the elements of the tile */
+	int64_t tile;                /* TILED: how many elements, a divisor of PXLRT_BLOCK; else 0 */
 	Walk walk;
-	int moves;                   /* ROWS: the row offset is not always 0 */
+	int moves;                   /* ROWS, TILED: the row offset is not always 0 */
 	const char *name, *row;      /* pointers in the body: to the first element, to the row's */
 	const char *block;           /* operand: block holding it, when loaded before the loop or row by row */
 	int hoisted;                 /* that block is filled once */
@@ -122,6 +124,32 @@ static int merges(const Fuse *f, const int64_t *dim, int a, int b)
 	return 1;
 }
 
+/* An innermost dimension of a few elements, for which the one around it does not matter to some operands: blocks start at
+ * multiples of those few, so the two are one dimension to all others. */
+static int tiles(const Fuse *f, int n)
+{
+	if (n < 2 || PXLRT_BLOCK % f->dim[n - 1] || f->dim[n - 2] * f->dim[n - 1] <= NARROW) return 0;
+	for (int i = 0; i < f->nin + f->nout; i++) {
+		const Access *a = &f->in[i];
+		int one = a->stride[n - 2] == a->stride[n - 1] * f->dim[n - 1];
+		if (a->t && !one && (a->stride[n - 2] || i >= f->nin)) return 0;
+	}
+	return 1;
+}
+
+static void tile(Fuse *f, int n)
+{
+	for (int i = 0; i < f->nin + f->nout; i++) {
+		Access *a = &f->in[i];
+		if (a->stride[n - 2] == a->stride[n - 1] * f->dim[n - 1]) a->stride[n - 2] = a->stride[n - 1];
+		else {
+			a->tile = f->dim[n - 1];
+			a->inner = a->stride[n - 1];
+		}
+	}
+	f->dim[n - 2] *= f->dim[n - 1];
+}
+
 static void collapse(Fuse *f)
 {
 	int n = 0;
@@ -139,6 +167,7 @@ static void collapse(Fuse *f)
 		f->dim[n++] = 1;
 		for (int i = 0; i < f->nin + f->nout; i++) f->in[i].stride[0] = 1;
 	}
+	if (tiles(f, n)) tile(f, n--);
 	f->rank = n;
 	f->width = f->dim[n - 1];
 	f->rows = 1;
@@ -149,14 +178,14 @@ static void classify(Fuse *f, Access *a)
 {
 	int64_t want = 1;
 	int flat = 1, zero = 1;
-	a->inner = a->stride[f->rank - 1];
+	if (!a->tile) a->inner = a->stride[f->rank - 1];
 	for (int d = f->rank - 1; d >= 0; d--) {
 		flat &= a->stride[d] == want;
 		zero &= a->stride[d] == 0;
 		if (d < f->rank - 1) a->moves |= a->stride[d] != 0;
 		want *= f->dim[d];
 	}
-	a->walk = flat ? FLAT : zero ? SCALAR : ROWS;
+	a->walk = a->tile ? TILED : flat ? FLAT : zero ? SCALAR : ROWS;
 }
 
 /* Pieces are cut by size and cost alone, so that results and speed do not depend on who runs them. */
@@ -340,14 +369,14 @@ static const char *row_offset(Fuse *f, const Access *a)
 static int moves_along(const Fuse *f, int d)
 {
 	for (int i = 0; i < f->nin + f->nout; i++)
-		if (f->in[i].t && f->in[i].walk == ROWS && f->in[i].stride[d]) return 1;
+		if (f->in[i].t && f->in[i].walk >= ROWS && f->in[i].stride[d]) return 1;
 	return 0;
 }
 
 static int needs_index(const Fuse *f)
 {
 	for (int i = 0; f->rank > 2 && i < f->nin + f->nout; i++)
-		if (f->in[i].t && f->in[i].walk == ROWS && f->in[i].moves) return 1;
+		if (f->in[i].t && f->in[i].walk >= ROWS && f->in[i].moves) return 1;
 	return 0;
 }
 
@@ -378,12 +407,21 @@ static void hoist_const(Fuse *f, int i)
 	f->v[i].at = name;
 }
 
+static void fill_tiles(Fuse *f, const Access *a, const char *from, const char *pad)
+{
+	buf_printf(&f->body, "%sfor (long r = 0; r < PXLRT_BLOCK; r += %" PRId64 ") rt->ld[%s](%s + r, %s, %" PRId64 ", %" PRId64 ");\n", pad, a->tile,
+	           dt(f, a->dtype), a->block, from, a->inner, a->tile);
+}
+
 /* A block that is the same in every turn: a scalar, or in narrow rows a bias repeated. */
 static void hoist_operand(Fuse *f, Access *a)
 {
 	if (a->walk == SCALAR) {
 		a->block = new_block(f, dtype_class(a->dtype));
 		buf_printf(&f->body, "\trt->ld[%s](%s, %s, 0, PXLRT_BLOCK);\n", dt(f, a->dtype), a->block, a->name);
+	} else if (a->walk == TILED && !a->moves) {
+		a->block = new_block(f, dtype_class(a->dtype));
+		fill_tiles(f, a, a->name, "\t");
 	} else if (f->mode == NARROW_ROWS && a->walk == ROWS && !a->moves) {
 		a->block = new_block(f, dtype_class(a->dtype));
 		buf_printf(&f->body, "\tfor (long r = 0; r < %" PRId64 "; r++)\n\t\trt->ld[%s](%s + r * %" PRId64 ", %s, %" PRId64 ", %" PRId64 ");\n",
@@ -435,8 +473,12 @@ static void start_row(Fuse *f)
 	}
 	for (int i = 0; i < f->nin; i++) {
 		Access *a = &f->in[i];
-		if (!a->t || a->hoisted || a->walk != ROWS || a->inner != 0) continue;
+		if (!a->t || a->hoisted || (a->walk != TILED && (a->walk != ROWS || a->inner != 0))) continue;
 		a->block = new_block(f, dtype_class(a->dtype));
+		if (a->walk == TILED) {
+			fill_tiles(f, a, a->row, "\t\t");
+			continue;
+		}
 		buf_printf(&f->body, "\t\trt->ld[%s](%s, %s, 0, PXLRT_BLOCK);\n", dt(f, a->dtype), a->block, a->row);
 	}
 }

@@ -65,6 +65,7 @@ static int same_name(const char *want, const char *param)
 static int find_param(const OpDef *d, const char *name)
 {
 	int i = op_param(d, name);
+	if (name[0] == '_') return -1;               /* not of the language */
 	for (int k = 0; i < 0 && d->params[k].kind != P_END; k++)
 		if (same_name(name, d->params[k].name)) i = k;
 	return i;

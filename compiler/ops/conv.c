@@ -38,6 +38,17 @@ static const char *map_static(Emit *e, const Map3 *g, DType x, DType y)
 	return window_static(e, &g->w, x, y, g->images, g->groups, g->c, g->m);
 }
 
+static int blocked_side(const Op *op, int bit) { return lies_blocked(op, bit) ? BLOCK_CHANNELS : 0; }
+
+/* may the sides x and y of a map lie so */
+static int sides_blocked(Map3 g, const Tensor *x, const Tensor *y, int map, int xblock, int yblock)
+{
+	g.w.xblock = xblock ? BLOCK_CHANNELS : 0;
+	g.w.yblock = yblock ? BLOCK_CHANNELS : 0;
+	struct pxlrt_window d = window_struct(&g.w, x->spec.dtype, y->spec.dtype, g.images, g.groups, g.c, g.m);
+	return rt_conv_blocks(&d, map);
+}
+
 /* a map built from another op's arguments */
 static Tensor *map(Build *b, OpCode code, const Op *like, Tensor *p, Tensor *q, const int64_t *size)
 {
@@ -47,14 +58,20 @@ static Tensor *map(Build *b, OpCode code, const Op *like, Tensor *p, Tensor *q, 
 	return ir_op(b, (int)code, (Tensor *[]){ p, q }, 2, v, 0)->out.at[0];
 }
 
+static Shape seen(const Infer *in, int i) { return shape_seen(in->op, in->op->in.at[i], 1 << i); }
+
 static Spec map_result(Infer *in, int64_t first, int64_t second)
 {
-	Spec s = { .dtype = infer_in(in, 0).dtype, .shape = infer_in(in, 0).shape };
+	Spec s = { .dtype = infer_in(in, 0).dtype, .shape = seen(in, 0) };
 	s.shape.dim[0] = first;
 	s.shape.dim[1] = second;
 	for (int i = 2; i < s.shape.rank; i++) s.shape.dim[i] = op_attr(in->op, "size")->ints.at[i - 2];
+	if (lies_blocked(in->op, BLOCKED_OUT)) s.shape = shape_blocked(s.shape);
 	return s;
 }
+
+/* kernels on blocks have an order of their own for the weights as well */
+static int results_with_room(const Op *op) { return op_attr(op, "room")->i || op_attr(op, "_blocked")->i ? 2 : 1; }
 
 /* sums are in f32, or f64 */
 static DType wide(DType t) { return t == DT_F64 ? DT_F64 : DT_F32; }
@@ -116,23 +133,36 @@ OPDEF(conv_forward, .type = "ConvForward", .family = "window", .params = PARAMS(
 static int infer_run_conv(Infer *in)
 {
 	infer_forward(in);
-	in->nout = op_attr(in->op, "room")->i ? 2 : 1;
+	in->nout = results_with_room(in->op);
 	in->out[1] = infer_in(in, 1);
 	return 1;
 }
 
 static const char *room_of(Emit *e, const Op *op) { return op->out.n > 1 ? emit_out(e, op, 1) : "0"; }
 
+static Map3 run_map(const Op *op)
+{
+	Map3 g = map_of(op, shape_seen(op, op->in.at[0], 1), shape_seen(op, op->out.at[0], BLOCKED_OUT), op->in.at[1]->spec.shape);
+	g.w.xblock = blocked_side(op, 1);
+	g.w.yblock = blocked_side(op, BLOCKED_OUT);
+	return g;
+}
+
+static int run_takes_blocks(const Op *op, int which)
+{
+	return !(which & ~(1 | BLOCKED_OUT)) && sides_blocked(run_map(op), op->in.at[0], op->out.at[0], RT_CONV, which & 1, which & BLOCKED_OUT);
+}
+
 static void emit_run(Emit *e, const Op *op)
 {
 	const Tensor *x = op->in.at[0], *y = op->out.at[0];
-	Map3 g = map_of(op, x->spec.shape, y->spec.shape, op->in.at[1]->spec.shape);
+	Map3 g = run_map(op);
 	emit_rt(e, op, "conv(ln, &%s, %s, %s, %s, %s)", map_static(e, &g, x->spec.dtype, y->spec.dtype), emit_in(e, op, 0), emit_in(e, op, 1), emit_out(e, op, 0),
 	        room_of(e, op));
 }
 
-OPDEF(conv_run, .type = "ConvRun", .family = "window", .params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, MAP_PARAMS, { "room", P_BOOL }), .nout = -2,
-	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_run_conv, .emit = emit_run, .flops = 2, .sample = { -1, 1 },
+OPDEF(conv_run, .type = "ConvRun", .family = "window", .params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, MAP_PARAMS, { "room", P_BOOL }, BLOCKED_PARAM), .nout = -2,
+	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_run_conv, .emit = emit_run, .blocking = BLOCKS_EACH, .takes_blocks = run_takes_blocks, .flops = 2, .sample = { -1, 1 },
 	.doc = "conv_forward as it is run; a second result, if asked for, is memory for the run.", .formula = "as conv_forward");
 
 /* --- data: the same map read from y to x ---------------------------------------------------------------------------------- */
@@ -215,28 +245,42 @@ OPDEF(conv_turn, .type = "ConvTurn", .family = "window", .params = PARAMS({ "wei
 static int infer_gather(Infer *in)
 {
 	in->out[0] = map_result(in, infer_in(in, 0).shape.dim[0], infer_in(in, 1).shape.dim[1] * op_attr(in->op, "groups")->i);
-	in->nout = op_attr(in->op, "room")->i ? 2 : 1;
+	in->nout = results_with_room(in->op);
 	in->out[1] = infer_in(in, 1);
 	return 1;
+}
+
+static Map3 gather_map(const Op *op)
+{
+	Shape y = shape_seen(op, op->in.at[0], 1), x = shape_seen(op, op->out.at[0], BLOCKED_OUT);
+	Map3 g = turned_map(op, x.dim[0], x.dim[1], y.dim[1]);
+	g.w.xblock = blocked_side(op, BLOCKED_OUT);
+	g.w.yblock = blocked_side(op, 1);
+	return g;
+}
+
+static int gather_takes_blocks(const Op *op, int which)
+{
+	return !(which & ~(1 | BLOCKED_OUT)) && sides_blocked(gather_map(op), op->out.at[0], op->in.at[0], RT_CONV_DATA, which & BLOCKED_OUT, which & 1);
 }
 
 static void emit_gather(Emit *e, const Op *op)
 {
 	const Tensor *y = op->in.at[0], *x = op->out.at[0];
-	Map3 g = turned_map(op, x->spec.shape.dim[0], x->spec.shape.dim[1], y->spec.shape.dim[1]);
+	Map3 g = gather_map(op);
 	emit_rt(e, op, "conv_data(ln, &%s, %s, %s, %s, %s)", map_static(e, &g, x->spec.dtype, y->spec.dtype), emit_in(e, op, 0), emit_in(e, op, 1), emit_out(e, op, 0),
 	        room_of(e, op));
 }
 
-OPDEF(conv_gather, .type = "ConvGather", .family = "window", .params = PARAMS({ "g", P_TENSOR }, { "turned", P_TENSOR }, TURN_PARAMS, { "room", P_BOOL }), .nout = -2,
-	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_gather, .emit = emit_gather, .flops = 2, .sample = { -1, 1 },
+OPDEF(conv_gather, .type = "ConvGather", .family = "window", .params = PARAMS({ "g", P_TENSOR }, { "turned", P_TENSOR }, TURN_PARAMS, { "room", P_BOOL }, BLOCKED_PARAM), .nout = -2,
+	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_gather, .emit = emit_gather, .blocking = BLOCKS_EACH, .takes_blocks = gather_takes_blocks, .flops = 2, .sample = { -1, 1 },
 	.doc = "conv_data with weights laid out by conv_turn.", .formula = "as conv_data");
 
 /* --- weights ------------------------------------------------------------------------------------------------------------------ */
 
 static int infer_weight(Infer *in)
 {
-	in->out[0] = map_result(in, infer_in(in, 1).shape.dim[1], infer_in(in, 0).shape.dim[1] / op_attr(in->op, "groups")->i);
+	in->out[0] = map_result(in, seen(in, 1).dim[1], seen(in, 0).dim[1] / op_attr(in->op, "groups")->i);
 	return 1;
 }
 
@@ -284,18 +328,31 @@ static int infer_parts(Infer *in)
 	return 1;
 }
 
+static Map3 parts_map(const Op *op)
+{
+	Shape x = shape_seen(op, op->in.at[0], 1), k = x;
+	for (int i = 2; i < k.rank; i++) k.dim[i] = op_attr(op, "size")->ints.at[i - 2];
+	Map3 g = map_of(op, x, shape_seen(op, op->in.at[1], 2), k);
+	g.w.xblock = blocked_side(op, 1);
+	g.w.yblock = blocked_side(op, 2);
+	return g;
+}
+
+static int parts_takes_blocks(const Op *op, int which)
+{
+	return !(which & ~3) && sides_blocked(parts_map(op), op->in.at[0], op->in.at[1], RT_CONV_WEIGHT, which & 1, which & 2);
+}
+
 static void emit_parts(Emit *e, const Op *op)
 {
 	const Tensor *x = op->in.at[0], *y = op->in.at[1];
-	Shape k = x->spec.shape;
-	for (int i = 2; i < k.rank; i++) k.dim[i] = op_attr(op, "size")->ints.at[i - 2];
-	Map3 g = map_of(op, x->spec.shape, y->spec.shape, k);
+	Map3 g = parts_map(op);
 	emit_rt(e, op, "conv_weight(ln, &%s, %" PRId64 ", %s, %s, %s)", map_static(e, &g, x->spec.dtype, y->spec.dtype), op_attr(op, "parts")->i,
 	        emit_in(e, op, 0), emit_in(e, op, 1), emit_out(e, op, 0));
 }
 
-OPDEF(conv_parts, .type = "ConvWeightsParts", .family = "window", .params = PARAMS({ "t", P_TENSOR }, { "g", P_TENSOR }, MAP_PARAMS, { "parts", P_INT }),
-	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_parts, .emit = emit_parts, .flops = 2, .sample = { -1, 1 },
+OPDEF(conv_parts, .type = "ConvWeightsParts", .family = "window", .params = PARAMS({ "t", P_TENSOR }, { "g", P_TENSOR }, MAP_PARAMS, { "parts", P_INT }, BLOCKED_PARAM),
+	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_parts, .emit = emit_parts, .blocking = BLOCKS_EACH, .takes_blocks = parts_takes_blocks, .flops = 2, .sample = { -1, 1 },
 	.doc = "conv_weight over parts of the images, a row each.", .formula = "as conv_weight");
 
 /* --- conv ---------------------------------------------------------------------------------------------------------------------------- */

@@ -62,6 +62,13 @@ enum {                                            /* traits: what passes ask bef
 	ACROSS    = 1 << 11,     /* operands may be on different IPUs */
 	ONLY_INPLACE = 1 << 10   /* the name already is the modifying op (accumulate_, copy_var_update_): op->inplace is always 1 */
 };
+/* Images whose channels lie in blocks (blocks.h): which operands and results an op without .expr takes so */
+typedef enum Blocking {
+	NO_BLOCKS,
+	BLOCKS_ALIKE,            /* all operands and the result, or none: .takes_blocks says whether */
+	BLOCKS_EACH,             /* each that .takes_blocks allows */
+	BLOCKS_FOLDED            /* operand 0; a fold of axes (infer_reduce) that leaves space or channels */
+} Blocking;
 typedef enum Inplace { NO_INPLACE, MODIFIES, VIEWS } Inplace;    /* what the variant `name_` does to operand 0 */
 
 typedef struct Infer Infer;
@@ -91,6 +98,8 @@ struct OpDef {
 	void (*emit)(Emit *e, const Op *op); /* writes C (compiler/codegen/emit.h); ELTWISE ops have .expr instead */
 	/* STRIDED ops that can't take every layout: does this one take operand i lying so; NULL: any layout */
 	int (*takes)(const Op *op, int i, const Layout *l);
+	Blocking blocking;
+	int (*takes_blocks)(const Op *op, int which);        /* bits as in blocks.h */
 	/* What the lowered copy has in the op's place, for ops without an emitter of their own: build it, set one
 	 * tensor per result and return 1; 0: nothing to do, the op stays.  Results may be lowered again. */
 	int (*lower)(Build *b, Op *op, Tensor **out);

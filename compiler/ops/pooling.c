@@ -43,6 +43,7 @@ static int open_pool(Infer *in, Windows *w)
 {
 	int64_t pads[2 * MAX_SPACE];
 	if (!infer_need_float(in, 0) || !(w->n = window_rank(in, 0))) return 0;
+	w->n -= lies_blocked(in->op, 1);                     /* blocks put an axis behind those of space */
 	if (!window_list(in, "kernel_size", w->n, 1, 1, w->k) || !window_list(in, "stride", w->n, 1, 1, w->stride) || !window_list(in, "padding", 2 * w->n, 0, 0, pads)) return 0;
 	for (int i = 0; i < w->n; i++) {
 		w->x[i] = infer_in(in, 0).shape.dim[i + 2];
@@ -82,18 +83,38 @@ static int infer_max_pool(Infer *in)
 
 /* --- emission --------------------------------------------------------------------------------------------------------- */
 
-static const char *pool_static(Emit *e, const Op *op, const Tensor *x, const Tensor *y)
+static Windows pool_windows(const Op *op, Shape x, Shape y)
 {
-	Windows w = { .n = x->spec.shape.rank - 2 };
+	Windows w = { .n = x.rank - 2 };
 	for (int i = 0; i < w.n; i++) {
-		w.x[i] = x->spec.shape.dim[i + 2];
-		w.y[i] = y->spec.shape.dim[i + 2];
+		w.x[i] = x.dim[i + 2];
+		w.y[i] = y.dim[i + 2];
 		w.k[i] = op_attr(op, "kernel_size")->ints.at[i];
 		w.stride[i] = op_attr(op, "stride")->ints.at[i];
 		w.begin[i] = op_attr(op, "padding")->ints.at[i];
 		w.dilation[i] = 1;
 	}
-	return window_static(e, &w, x->spec.dtype, y->spec.dtype, x->spec.shape.dim[0], x->spec.shape.dim[1], 1, 1);
+	w.xblock = w.yblock = lies_blocked(op, 1) ? BLOCK_CHANNELS : 0;
+	return w;
+}
+
+static const char *pool_static(Emit *e, const Op *op, const Tensor *x, const Tensor *y)
+{
+	Shape s = shape_seen(op, x, 1);
+	Windows w = pool_windows(op, s, shape_seen(op, y, 1));
+	return window_static(e, &w, x->spec.dtype, y->spec.dtype, s.dim[0], s.dim[1], 1, 1);
+}
+
+/* forward or back */
+static int takes_blocks(const Op *op, int which)
+{
+	const Tensor *first = op->in.at[0], *other = op->in.n > 1 ? op->in.at[1] : op->out.at[0];
+	int back = op->code == OP_average_pool_grad;
+	Shape x = (back ? other : first)->spec.shape, y = (back ? first : other)->spec.shape;
+	Windows w = pool_windows(op, x, y);
+	w.xblock = w.yblock = which ? BLOCK_CHANNELS : 0;
+	struct pxlrt_window d = window_struct(&w, first->spec.dtype, first->spec.dtype, x.dim[0], x.dim[1], 1, 1);
+	return rt_pool_blocks(&d);
 }
 
 static void emit_pool(Emit *e, const Op *op)
@@ -113,7 +134,8 @@ static int lower_pool(Build *b, Op *op, Tensor **out)
 
 /* --- gradients ---------------------------------------------------------------------------------------------------------- */
 
-#define WINDOWS { "kernel_size", P_INTS }, { "stride", P_INTS }, { "padding", P_INTS }
+#define WINDOWS { "kernel_size", P_INTS }, { "stride", P_INTS }, { "padding", P_INTS }, BLOCKED_PARAM
+#define IN_BLOCKS .blocking = BLOCKS_ALIKE, .takes_blocks = takes_blocks
 
 static AttrVal *windows_of(Build *b, OpCode code, const Op *op)
 {
@@ -168,20 +190,20 @@ static void emit_max_grad(Emit *e, const Op *op)
 #define POOL_RULES "`stride` is 1 unless given (not the window's size). `padding` lists all begins, then all ends; `auto_pad` is as `pad_type` of `conv`; `ceil_mode` rounds " \
 	"sizes up. A window that lies in padding only is an error; so are dilations and `out_pads` other than neutral ones."
 
-OPDEF(average_pool, .type = "AveragePool", .family = "window", .params = PARAMS(POOL_PARAMS), .traits = PURE, .infer = infer_average_pool, .grad = grad_average_pool,
-	.lower = lower_pool, .emit = emit_pool, .flops = 1, .sample = { -1, 1 },
+OPDEF(average_pool, .type = "AveragePool", .family = "window", .params = PARAMS(POOL_PARAMS, BLOCKED_PARAM), .traits = PURE, .infer = infer_average_pool, .grad = grad_average_pool,
+	.lower = lower_pool, IN_BLOCKS, .emit = emit_pool, .flops = 1, .sample = { -1, 1 },
 	.doc = "Mean over windows of images (N, C, D1…Dn), of the elements that are there: padding is never counted. " POOL_RULES,
 	.formula = "y[n,c,o] = mean of t[n,c,i], i in window o; dt[i] = sum over windows that have i of g / their count");
 
-OPDEF(max_pool, .type = "MaxPool", .family = "window", .params = PARAMS(POOL_PARAMS, { "storage_order", P_STR, OPTIONAL, STR_DEFAULT("row") }), .traits = PURE,
-	.infer = infer_max_pool, .grad = grad_max_pool, .lower = lower_pool, .emit = emit_pool, .flops = 1, .sample = { -1, 1 },
+OPDEF(max_pool, .type = "MaxPool", .family = "window", .params = PARAMS(POOL_PARAMS, { "storage_order", P_STR, OPTIONAL, STR_DEFAULT("row") }, BLOCKED_PARAM), .traits = PURE,
+	.infer = infer_max_pool, .grad = grad_max_pool, .lower = lower_pool, IN_BLOCKS, .emit = emit_pool, .flops = 1, .sample = { -1, 1 },
 	.doc = "Maximum over windows of images (N, C, D1…Dn); a NaN is handed on. Every element that equals the maximum receives its whole gradient. " POOL_RULES,
 	.formula = "y[n,c,o] = max of t[n,c,i], i in window o; dt[i] = sum over windows that have i of g where t = y");
 
 OPDEF(average_pool_grad, .type = "AveragePoolGrad", .family = "window", .params = PARAMS({ "g", P_TENSOR }, { "size", P_INTS }, WINDOWS), .traits = PURE | INTERNAL,
-	.infer = infer_average_grad, .grad = grad_average_grad, .lower = lower_pool, .emit = emit_average_grad, .flops = 1, .sample = { -1, 1 },
+	.infer = infer_average_grad, .grad = grad_average_grad, .lower = lower_pool, IN_BLOCKS, .emit = emit_average_grad, .flops = 1, .sample = { -1, 1 },
 	.doc = "Gradient of average_pool.", .formula = "dt[i] = sum over windows that have i of g / their count");
 
 OPDEF(max_pool_grad, .type = "MaxPoolGrad", .family = "window", .params = PARAMS({ "t", P_TENSOR }, { "y", P_TENSOR }, { "g", P_TENSOR }, WINDOWS),
-	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_same, .lower = lower_pool, .emit = emit_max_grad, .flops = 1, .sample = { -1, 1 },
+	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_same, .lower = lower_pool, IN_BLOCKS, .emit = emit_max_grad, .flops = 1, .sample = { -1, 1 },
 	.doc = "Gradient of max_pool.", .formula = "dt[i] = sum over windows that have i of g where t = y");

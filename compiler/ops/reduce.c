@@ -185,7 +185,7 @@ static void grad_prod(Grad *gr, Op *op)
 /* --- the blocks -------------------------------------------------------------------------------------------- */
 
 #define REDUCE_PARAMS PARAMS({ "t", P_TENSOR }, { "axis", P_INTS, OPTIONAL }, { "keepdims", P_BOOL, OPTIONAL, INT_DEFAULT(0) })
-#define A_REDUCTION .family = "reduce", .params = REDUCE_PARAMS, .traits = PURE | STRIDED
+#define A_REDUCTION .family = "reduce", .params = REDUCE_PARAMS, .traits = PURE | STRIDED, .blocking = BLOCKS_FOLDED
 #define AXES_DOC " Over all axes, or those given (negative ones count from the end; an empty list reduces nothing); `keepdims` leaves them in place as 1."
 
 OPDEF(sum, .type = "ReduceSum", A_REDUCTION, .infer = infer_number, .grad = grad_sum, .emit = emit_sum, .flops = 1, .sample = { -2, 2 },

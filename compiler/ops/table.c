@@ -51,7 +51,7 @@ int op_param_at(const OpDef *d, int position)
 	int n = 0, i = 0;
 	while (d->params[n].kind != P_END) n++;
 	if (position >= n) return -1;
-	if (!d->order) return position;
+	if (!d->order) return d->params[position].name[0] == '_' ? -1 : position;
 	for (const char *w = d->order; *w; w += strcspn(w, " "), w += *w == ' ', i++)
 		for (int k = 0; i == position && k < n; k++)
 			if (strlen(d->params[k].name) == strcspn(w, " ") && !strncmp(d->params[k].name, w, strcspn(w, " "))) return k;

@@ -80,9 +80,23 @@ int window_sizes(Infer *in, Windows *w, const char *name, int ceil)
 	return 1;
 }
 
+struct pxlrt_window window_struct(const Windows *w, DType x, DType y, int64_t images, int64_t groups, int64_t c, int64_t m)
+{
+	struct pxlrt_window d = { (int)x, (int)y, w->n, images, groups, c, m, .xblock = w->xblock, .yblock = w->yblock };
+	for (int i = 0; i < w->n; i++) {
+		d.x[i] = w->x[i];
+		d.y[i] = w->y[i];
+		d.k[i] = w->k[i];
+		d.stride[i] = w->stride[i];
+		d.pad[i] = w->begin[i];
+		d.dilation[i] = w->dilation[i];
+	}
+	return d;
+}
+
 const char *window_static(Emit *e, const Windows *w, DType x, DType y, int64_t images, int64_t groups, int64_t c, int64_t m)
 {
-	return emit_static(e, "struct pxlrt_window", "{ %d, %d, %d, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %s, %s, %s, %s, %s, %s }", x, y, w->n,
+	return emit_static(e, "struct pxlrt_window", "{ %d, %d, %d, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %s, %s, %s, %s, %s, %s, %d, %d }", x, y, w->n,
 		images, groups, c, m, emit_longs(e, w->x, w->n), emit_longs(e, w->y, w->n), emit_longs(e, w->k, w->n), emit_longs(e, w->stride, w->n),
-		emit_longs(e, w->begin, w->n), emit_longs(e, w->dilation, w->n));
+		emit_longs(e, w->begin, w->n), emit_longs(e, w->dilation, w->n), w->xblock, w->yblock);
 }

@@ -6,12 +6,14 @@
 #define COMPILER_OPS_WINDOW_H
 
 #include "compiler/codegen/emit.h"
+#include "compiler/ops/blocks.h"
 
 enum { MAX_SPACE = MAX_RANK - 2, MOST_WINDOW = 1 << 18 };
 
 typedef struct Windows {
 	int n;                                       /* spatial axes */
 	int64_t x[MAX_SPACE], y[MAX_SPACE], k[MAX_SPACE], stride[MAX_SPACE], dilation[MAX_SPACE], begin[MAX_SPACE], end[MAX_SPACE];
+	int xblock, yblock;                          /* 0, or BLOCK_CHANNELS where that side lies in blocks */
 } Windows;
 
 /* a list argument of n entries, each at least `least`: 1, or 0 after a diagnostic */
@@ -21,6 +23,7 @@ int window_rank(Infer *in, int operand);         /* number of spatial axes of an
  * ceil: sizes are rounded up and end grows.  0 after a diagnostic */
 int window_sizes(Infer *in, Windows *w, const char *name, int ceil);
 /* struct pxlrt_window for images × (groups × c) channels on the x side, groups × m on the y side */
+struct pxlrt_window window_struct(const Windows *w, DType x, DType y, int64_t images, int64_t groups, int64_t c, int64_t m);
 const char *window_static(Emit *e, const Windows *w, DType x, DType y, int64_t images, int64_t groups, int64_t c, int64_t m);
 
 #endif

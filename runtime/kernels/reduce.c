@@ -3,7 +3,8 @@
  * The axes are first brought to a short form: size-1 axes go, neighbours of one kind that lie in one run
  * merge.  What is left is a list of kept and a list of reduced axes, and two ways to walk:
  *   rows     the last axis is reduced (or nothing is kept): each result folds pieces of rows;
- *   columns  the last axis is kept: a block of neighbouring results is accumulated together.
+ *   columns  the last axis is kept: a block of neighbouring results is accumulated together.  Short rows that lie one behind the
+ *            other are taken several at a time, as one, and what belongs together is added at the end.
  * A fold is cut into pieces of PIECE elements (rows) or BAND rows (columns) whose partial results are added in
  * order, in double for floats; a long fold's pieces are spread over the pool.  16-bit floats are
  * widened first.  l1, l2, sumsquare and logsumexp transform the block and are then sums. */
@@ -22,6 +23,8 @@ typedef struct Fold {
 	const Isa *isa;
 	int op, dtype, cls;                  /* op is SUM, PROD, MAX, MIN, L1, SUMSQ or SUMEXP */
 	Axes kept, red;
+	long total;                          /* elements of a fold: red.count, unless rows are taken together */
+	long beside;                         /* columns: rows that are taken as one */
 	const char *x;
 	char *y;
 	int final;                           /* what the caller asked for */
@@ -148,10 +151,10 @@ static void store_result(const Fold *f, Acc a, double m, long at)
 {
 	Block b;
 	switch (f->cls) {
-	case PXLRT_F32: b.f32[0] = (float)finish_float(f->final, a.f, m, f->red.count); break;
-	case PXLRT_F64: b.f64[0] = finish_float(f->final, a.f, m, f->red.count); break;
-	case PXLRT_U64: b.u[0] = f->final == PXLRT_MEAN ? a.u / (u64)f->red.count : a.u; break;
-	default: b.i[0] = f->final == PXLRT_MEAN ? floor_div((i64)a.u, f->red.count) : (i64)a.u;
+	case PXLRT_F32: b.f32[0] = (float)finish_float(f->final, a.f, m, f->total); break;
+	case PXLRT_F64: b.f64[0] = finish_float(f->final, a.f, m, f->total); break;
+	case PXLRT_U64: b.u[0] = f->final == PXLRT_MEAN ? a.u / (u64)f->total : a.u; break;
+	default: b.i[0] = f->final == PXLRT_MEAN ? floor_div((i64)a.u, f->total) : (i64)a.u;
 	}
 	if (f->dtype == DT_F32) ((float *)(void *)f->y)[at] = b.f32[0];      /* the most common by far */
 	else f->rt->st[f->dtype](at_elem_mut(f->y, f->dtype, at), 1, &b, 1);
@@ -320,13 +323,19 @@ static void columns_fold(const Fold *f, const char *base, long stride, long n, c
 	}
 }
 
+/* the rows that were taken as one */
+static void add_beside(const Fold *f, Acc *out, long n)
+{
+	for (long i = n; i < n * f->beside; i++) acc_add(f, &out[i % n], &out[i]);
+}
+
 /* results [at, at + n), neighbours on the last kept axis */
 static void columns_block(Fold *f, long at, long stride, long n)
 {
 	Acc out[COLS], max[COLS];
 	Block m;
 	const char *base = at_elem(f->x, f->dtype, axes_at(&f->kept, at));
-	if (f->red.count <= BAND && f->final == f->op && f->op != FOLD_SUMEXP) {      /* the one band is the result */
+	if (f->beside == 1 && f->red.count <= BAND && f->final == f->op && f->op != FOLD_SUMEXP) {      /* the one band is the result */
 		column_band(f, base, stride, n, 0, f->red.count, NULL, &m);
 		f->rt->st[f->dtype](at_elem_mut(f->y, f->dtype, at), 1, &m, n);
 		return;
@@ -342,7 +351,8 @@ static void columns_block(Fold *f, long at, long stride, long n)
 			else m.f32[j] = (float)safe;
 		}
 	}
-	columns_fold(f, base, stride, n, f->op == FOLD_SUMEXP ? &m : NULL, out);
+	columns_fold(f, base, stride, n * f->beside, f->op == FOLD_SUMEXP ? &m : NULL, out);
+	add_beside(f, out, n);
 	for (long j = 0; j < n; j++) store_result(f, out[j], max[j].f, at + j);
 }
 
@@ -359,10 +369,27 @@ static int columns_body(RtLane *ln, void *ctx, long lo, long hi)
 	return 0;
 }
 
+/* as many short rows of a long fold as fit and divide the innermost reduced axis */
+static void take_together(Fold *f)
+{
+	long n = f->kept.dim[f->kept.n - 1], k = COLS / n, *dim, *stride;
+	if (f->red.count <= BAND || f->op == FOLD_SUMEXP || f->kept.stride[f->kept.n - 1] != 1) return;
+	dim = &f->red.dim[f->red.n - 1];
+	stride = &f->red.stride[f->red.n - 1];
+	if (*stride != n) return;
+	while (k > 1 && *dim % k) k--;
+	if (k <= 1) return;
+	f->beside = k;
+	*dim /= k;
+	*stride *= k;
+	f->red.count /= k;
+}
+
 static int fold_columns(RtLane *ln, Fold *f)
 {
 	long dim = f->kept.dim[f->kept.n - 1], n = f->kept.count / dim * ((dim + COLS - 1) / COLS);
-	return span_run(ln, columns_body, f, n, piece_of(n, (double)(min_l(dim, COLS) * f->red.count) * 0.3));
+	take_together(f);
+	return span_run(ln, columns_body, f, n, piece_of(n, (double)(min_l(dim, COLS) * f->total) * 0.3));
 }
 
 /* --- entry ------------------------------------------------------------------------------------------------------------------------ */
@@ -375,6 +402,8 @@ int k_reduce(struct pxlrt_lane *lane, const struct pxlrt_reduce *d, const void *
 	if (d->op == PXLRT_L2) f.op = PXLRT_SUMSQ;
 	if (d->op == PXLRT_LOGSUMEXP) f.op = FOLD_SUMEXP;
 	fold_axes(&f, d);
+	f.total = f.red.count;
+	f.beside = 1;
 	if (f.kept.count == 0) return 0;
 	if (f.red.count == 0 && d->op == PXLRT_MEAN && class_of(d->dtype) >= PXLRT_I64) return lane_fault(ln, "mean of no integers");
 	int last = d->rank - 1;

@@ -313,7 +313,7 @@ static void covered(void)
 		int found = strcmp(op_table[id]->family, "window") != 0, inplace;
 		for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) found |= def_by_name(cases[i].op, &inplace)->id == (OpCode)id;
 		/* what the ops above are lowered to */
-		found |= id == OP_conv_run || id == OP_conv_turn || id == OP_conv_gather || id == OP_conv_parts || id == OP_resize || id == OP_resize_grad || id == OP_roi_align_grad;
+		found |= id == OP_to_blocks || id == OP_from_blocks || id == OP_conv_run || id == OP_conv_turn || id == OP_conv_gather || id == OP_conv_parts || id == OP_resize || id == OP_resize_grad || id == OP_roi_align_grad;
 		if (!found) printf("no case for %s\n", op_table[id]->name);
 		CHECK("", found);
 	}

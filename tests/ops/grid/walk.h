@@ -230,7 +230,7 @@ static const Elsewhere elsewhere[] = {
 	{ OP_multi_exchange, "tests/exec" }, { OP_remote_code_load, "tests/exec" }, { OP_load_segment, "tests/exec" }, { OP_code_copy, "tests/wrong" },
 	{ OP_random_normal, "tests/ops/value_test.c" }, { OP_random_uniform, "tests/ops/value_test.c" }, { OP_dropout, "tests/ops/value_test.c" }, { OP_shaped_dropout, "tests/ops/value_test.c" },
 	{ OP_conv_forward, "tests/ops/window_test.c" }, { OP_conv_run, "tests/ops/window_test.c" }, { OP_conv_data, "tests/ops/window_test.c" }, { OP_conv_weight, "tests/ops/window_test.c" },
-	{ OP_conv_turn, "tests/ops/window_test.c" }, { OP_conv_gather, "tests/ops/window_test.c" }, { OP_conv_parts, "tests/ops/window_test.c" }, { OP_average_pool_grad, "tests/ops/window_test.c" }, { OP_max_pool_grad, "tests/ops/window_test.c" },
+	{ OP_to_blocks, "tests/api/layout_test.c" }, { OP_from_blocks, "tests/api/layout_test.c" }, { OP_conv_turn, "tests/ops/window_test.c" }, { OP_conv_gather, "tests/ops/window_test.c" }, { OP_conv_parts, "tests/ops/window_test.c" }, { OP_average_pool_grad, "tests/ops/window_test.c" }, { OP_max_pool_grad, "tests/ops/window_test.c" },
 	{ OP_resize, "tests/ops/window_test.c" }, { OP_resize_grad, "tests/ops/window_test.c" }, { OP_roi_align_grad, "tests/ops/window_test.c" }, { OP_scatter_into, "tests/ops/scatter_test.c" },
 	{ OP_all_reduce, "tests/api/collective_test.c" }, { OP_all_reduce_identical_inputs, "tests/api/collective_test.c" }, { OP_all_reduce_identical_grad_inputs, "tests/api/collective_test.c" },
 	{ OP_replicated_all_reduce, "tests/api/collective_test.c" }, { OP_replicated_reduce_scatter, "tests/api/collective_test.c" }, { OP_replica_sharded_slice, "tests/api/collective_test.c" },
