@@ -55,6 +55,7 @@ void rt_print_tensor(const struct pxlrt_print *d, const void *x, RtTextFn out, v
 RtPool *rt_pool_new(int threads, const RtAlloc *alloc, RtErr *e);
 void    rt_pool_free(RtPool *p);                             /* takes NULL; no job may be running */
 int     rt_pool_threads(const RtPool *p);                    /* 1 for NULL */
+int     rt_processors(void);                                 /* that this process may use */
 
 /* run body(ln, ctx, i) for i in [0, n); body may use ln->scratch.  Returns the status of the lowest i that failed. */
 typedef int (*RtPoolBody)(RtLane *ln, void *ctx, long i);

@@ -83,6 +83,16 @@ static void step_aside(int cpu, int64_t *last)
 #endif
 }
 
+int rt_processors(void)
+{
+#if defined __linux__
+	cpu_set_t mine;
+	if (!sched_getaffinity(0, sizeof mine, &mine)) return CPU_COUNT(&mine);
+#endif
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+	return n < 1 ? 1 : (int)n;
+}
+
 static int this_cpu(void)
 {
 #if defined __linux__
@@ -279,7 +289,7 @@ RtPool *rt_pool_new(int threads, const RtAlloc *alloc, RtErr *e)
 	}
 	if (alloc) p->alloc_copy = *alloc, p->alloc = &p->alloc_copy;
 	p->workers = w;
-	p->spin = sysconf(_SC_NPROCESSORS_ONLN) >= threads ? SPINS : 0;
+	p->spin = rt_processors() >= threads ? SPINS : 0;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->work, NULL);
 	pthread_cond_init(&p->done, NULL);

@@ -98,7 +98,7 @@ typedef struct RtMap {
 
 typedef struct RtOptions {
 	uint64_t seed;
-	int threads;                         /* 0: all processors */
+	int threads;                         /* at most; 0: all processors */
 	int portable;                        /* kernels without oneDNN */
 	int detached;                        /* weights stay with the host until rt_session_attach */
 	RtAlloc alloc;

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* --- memory ------------------------------------------------------------------------------------------- */
 
@@ -126,10 +125,11 @@ static int session_memory(RtSession *s, RtErr *e)
 
 /* --- making and freeing ---------------------------------------------------------------------------------- */
 
+/* no more than can run at once: threads that take turns only wake each other up */
 static int thread_count(const RtOptions *o)
 {
-	long n = o->threads ? o->threads : sysconf(_SC_NPROCESSORS_ONLN);
-	return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
+	int most = rt_processors();
+	return o->threads > 0 && o->threads < most ? o->threads : most;
 }
 
 static int session_fill(RtSession *s, RtErr *e)

@@ -37,7 +37,7 @@ static const Option options[] = {
 	{ "--map", "[NAME=]PATH", LIST, AT(map), 1, "keep variables in files, mapped: NAME in PATH, or all in the folder PATH" },
 	{ "--map-read", NULL, FLAG, AT(map_read), 1, "never write files of --map that are there" },
 	{ "--data", "DIR", WORD, AT(data), 1, "where data sets are; also PXL_DATA_DIR" },
-	{ "--threads", "N", COUNT, AT(threads), 1, "threads; all processors if not given" },
+	{ "--threads", "N", COUNT, AT(threads), 1, "threads, one per processor at most; that many if not given" },
 	{ "--replicas", "N", SOME, AT(replicas), 1, "replicas, instead of what the program says" },
 	{ "--device", "NAME", WORD, AT(device), 1, "cpu" },
 	{ "--jit", "tcc|cc|auto", WORD, AT(jit), 1, "who compiles the emitted C; auto: tcc at once, cc behind it when the run is long" },
