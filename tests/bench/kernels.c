@@ -93,14 +93,19 @@ static void bench_convs(RtPool *pool, const char *only)
 		if (only && !strstr(p->what, only)) continue;
 		long y = (p->x + 2 * p->pad - p->k) / p->stride + 1, parts = p->c * p->m > 256 ? 1 : p->images < 8 ? p->images : 8;
 		struct pxlrt_window d = { DT_F32, DT_F32, 2, p->images, p->groups, p->c / p->groups, p->m / p->groups, { p->x, p->x }, { y, y }, { p->k, p->k },
-		                          { p->stride, p->stride }, { p->pad, p->pad }, { 1, 1 } };
+		                          { p->stride, p->stride }, { p->pad, p->pad }, { 1, 1 }, 0, 0 };
 		long nw = p->m * p->c / p->groups * p->k * p->k;
 		float *a = floats(p->images * p->c * p->x * p->x), *b = floats(p->images * p->m * y * y), *w = floats(nw * parts), *t = floats(nw), *room = floats(nw);
 		double f, g, h, flop = 2e-9 * (double)(p->images * nw * y * y);
-		BEST(f, l.rt->conv(&l.pub, &d, a, t, b, room));
-		BEST(g, l.rt->conv_turn(&l.pub, &d, DT_F32, w, t); l.rt->conv_data(&l.pub, &d, b, t, a, room));
-		BEST(h, l.rt->conv_weight(&l.pub, &d, parts, a, b, w));
-		printf("%-16s %10.1f us %6.1f GF/s %10.1f us %6.1f GF/s %10.1f us %6.1f GF/s\n", p->what, f * 1e6, flop / f, g * 1e6, flop / g, h * 1e6, flop / h);
+		for (int blocked = 0; blocked < 2; blocked++) {
+			d.xblock = blocked && p->c % (PXLRT_CHANNELS * p->groups) == 0 ? PXLRT_CHANNELS : 0, d.yblock = blocked ? PXLRT_CHANNELS : 0;
+			if (blocked && !rt_conv_blocks(&d, RT_CONV)) continue;
+			BEST(f, l.rt->conv(&l.pub, &d, a, t, b, room));
+			BEST(g, l.rt->conv_turn(&l.pub, &d, DT_F32, w, t); if (!blocked || rt_conv_blocks(&d, RT_CONV_DATA)) l.rt->conv_data(&l.pub, &d, b, t, a, room));
+			BEST(h, l.rt->conv_weight(&l.pub, &d, parts, a, b, w));
+			printf("%-16s %10.1f us %6.1f GF/s %10.1f us %6.1f GF/s %10.1f us %6.1f GF/s\n", blocked ? "  blocked" : p->what, f * 1e6, flop / f, g * 1e6, flop / g,
+			       h * 1e6, flop / h);
+		}
 		rt_free(NULL, a), rt_free(NULL, b), rt_free(NULL, w), rt_free(NULL, t), rt_free(NULL, room);
 	}
 	rt_free(NULL, l.scratch);
