@@ -150,8 +150,8 @@ void     rt_session_set_runs(RtSession *s, uint64_t runs);
 const struct pxlrt *rt_table(int portable);   /* the table emitted code is called with */
 
 /* Do kernels take this window with its sides blocked as it says, and is that worth having?  Not asked of windows that are plain on
- * both sides, which always work.  What they refuse: types but f32, more than three spatial axes, channels (of each group) on a blocked
- * side or on the result's that are no whole blocks. */
+ * both sides, which always work.  Refused are types but f32, more than three spatial axes or 512 taps, one place's source beyond 1.5 MB, and
+ * channels (of each group) on a blocked side, or on the side of the result, that are no whole blocks. */
 enum { RT_CONV, RT_CONV_DATA, RT_CONV_WEIGHT };
 int rt_conv_blocks(const struct pxlrt_window *d, int map);
 int rt_pool_blocks(const struct pxlrt_window *d);              /* forward and back */

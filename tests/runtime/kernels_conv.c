@@ -203,8 +203,8 @@ static void large(const struct pxlrt *const *rts, int nrt)
 	for (size_t i = 0; i < sizeof c / sizeof *c; i++) one(&c[i], rts, nrt, 1);
 }
 
-/* shapes that oneDNN takes, by both providers */
-static void providers(const struct pxlrt *const *rts, int nrt)
+/* whole blocks of channels, plain and blocked */
+static void whole_blocks(const struct pxlrt *const *rts, int nrt)
 {
 	Case c[] = {
 		even(DT_F32, 2, 3, 1, 32, 48, 12, 3, 1, 1, 1, 1), even(DT_F32, 2, 16, 1, 16, 32, 9, 3, 2, 1, 1, 0), even(DT_F32, 2, 1, 1, 64, 32, 16, 3, 1, 2, 2, 1),
@@ -232,14 +232,29 @@ static void blocked(const struct pxlrt *const *rts, int nrt)
 	}
 }
 
+/* cut along every axis, into blocks of channels on either side; and what cannot be cut to fit is refused */
+static void large_blocked(const struct pxlrt *const *rts, int nrt)
+{
+	Case c[] = {
+		even(DT_F32, 2, 1, 1, 1040, 16, 19, 3, 1, 1, 1, 1), even(DT_F32, 2, 1, 1, 16, 528, 24, 3, 1, 1, 1, 1), even(DT_F32, 1, 1, 1, 16, 16, 20000, 3, 2, 1, 1, 1),
+		even(DT_F32, 3, 1, 1, 16, 16, 20, 3, 1, 1, 1, 1), even(DT_F32, 2, 1, 1, 16, 16, 150, 2, 1, 140, 0, 0), even(DT_F32, 2, 1, 1, 16, 16, 24, 22, 1, 1, 0, 0),
+	};
+	for (size_t i = 0; i < sizeof c / sizeof *c; i++) one(&c[i], rts, nrt, i < 2);
+	struct pxlrt_window far = even(DT_F32, 1, 1, 1, 16, 16, 45000, 2, 1, 44000, 0, 0).d, many = even(DT_F32, 2, 1, 1, 16, 16, 40, 33, 1, 1, 0, 0).d;
+	far.xblock = far.yblock = many.xblock = many.yblock = PXLRT_CHANNELS;
+	far.xtype = far.ytype = many.xtype = many.ytype = DT_F32;
+	for (int map = RT_CONV; map <= RT_CONV_WEIGHT; map++) CHECK("", !rt_conv_blocks(&far, map) && !rt_conv_blocks(&many, map));
+}
+
 int main(void)
 {
 	const struct pxlrt *all[8], *rts[8];
-	int n = all_tables(all) / 2;                 /* both providers share these */
+	int n = all_tables(all) / 2;                 /* with oneDNN or without, these are the same */
 	for (int i = 0; i < n; i++) rts[i] = all[i];
 	shapes(rts, n);
 	large(rts + n - 1, 1);
-	providers(all, 2 * n);
-	blocked(all, 2 * n);
+	whole_blocks(all, n);
+	blocked(all, n);
+	large_blocked(all + (n > 1), (int)min_l(2, n - (n > 1)));
 	return check_done();
 }
