@@ -21,7 +21,7 @@ static unsigned flush_denormals(void) { return 0; }
 static void flush_as_before(unsigned was) { (void)was; }
 #endif
 
-enum { BF16_FEW = 16 };              /* rows for which a row-major b is not packed */
+enum { BF16_FEW = 128 };             /* so few rows that a row-major b is rounded once more for each tile of them, not packed */
 
 void gemm_bf16_part(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n, char *c, long ldc, double beta)
 {

@@ -4,8 +4,8 @@
  * What that instruction does is what all of them do: two neighbours along k are a step, of which the odd one is multiplied and
  * added first, then the even one, each rounding once, to nearest even, with denormals as zeros before and after.  A product
  * of two bf16 is exact in f32, so two multiply-adds under the processor's flush-to-zero mode (gemm_bf16.c) give the same bits.
- * Operands are packed in panels, [panel][step][width]: in a step's place stands a pair, k in its low half, or
- * else, in two places, the odd number and the even one as f32; zeros where k ends. */
+ * Operands are packed in panels, [panel][step][width]: a step is one place, a pair with k in its low half, or else two, numbers
+ * as f32; zeros where k ends. */
 
 #ifdef BF16_NATIVE
 #define B(name) bf16_native_##name
@@ -26,6 +26,7 @@
 #define BF16_STEP(x, y, acc) ((x) * (y) + (acc))
 #endif
 #endif
+#define BF16_THIN (2 * TILE_VECS)         /* vectors of a tile of few rows */
 #define BF16_LANES ((long)(VEC_BYTES / sizeof(float)))
 #define BF16_COLS (TILE_VECS * BF16_LANES)
 
@@ -67,37 +68,38 @@ VM gvec_f32 B(row)(const int direct, const float *b, long ldb, long left)
 }
 
 /* c[m, n] of a tile of M rows and NV vectors; b packed, or (DIRECT) rows of f32.  Inlined with constant M, NV, DIRECT. */
-VM void B(tile)(const int M, const int NV, const int DIRECT, long places, const float *a, const float *b, long ldb, float *c, long ldc,
+VM void B(tile)(const int M, const int NV, const int DIRECT, long steps, const float *a, const float *b, long ldb, float *c, long ldc,
                 long m, long n, float alpha, float beta)
 {
-	gvec_f32 acc[TILE_ROWS][TILE_VECS];
-	const long step = DIRECT ? 2 * ldb : BF16_COLS;
+	gvec_f32 acc[TILE_ROWS][BF16_THIN];
+	const long step = DIRECT ? 2 * ldb : BF16_PLACES * BF16_COLS;
 	UNROLL for (int i = 0; i < M; i++)
 		UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (gvec_f32){ 0 };
 	if (beta != 0)
 		UNROLL for (int i = 0; i < M; i++)
 			UNROLL for (int j = 0; j < NV; j++) __builtin_prefetch(c + i * ldc + (NV + j) * BF16_LANES, 1);
-	for (long k = 0; k < places; k++, a += BF16_WIDE, b += step) {
-		gvec_f32 row[TILE_VECS];
-		UNROLL for (int j = 0; j < NV; j++) row[j] = B(row)(DIRECT, b + j * BF16_LANES, ldb, j + 1 < NV ? BF16_LANES : n - j * BF16_LANES);
-		UNROLL for (int i = 0; i < M; i++) {
-			gvec_f32 x = BF16_SPLAT(a + i);
-			UNROLL for (int j = 0; j < NV; j++) acc[i][j] = BF16_STEP(x, row[j], acc[i][j]);
+	for (long k = 0; k < steps; k++, a += BF16_PLACES * BF16_WIDE, b += step)
+		UNROLL for (int at = BF16_PLACES - 1; at >= 0; at--) {
+			gvec_f32 row[BF16_THIN];
+			UNROLL for (int j = 0; j < NV; j++) row[j] = B(row)(DIRECT, b + at * BF16_COLS + j * BF16_LANES, ldb, j + 1 < NV ? BF16_LANES : n - j * BF16_LANES);
+			UNROLL for (int i = 0; i < M; i++) {
+				gvec_f32 x = BF16_SPLAT(a + at * BF16_WIDE + i);
+				UNROLL for (int j = 0; j < NV; j++) acc[i][j] = BF16_STEP(x, row[j], acc[i][j]);
+			}
 		}
-	}
 	UNROLL for (int i = 0; i < M; i++)
 		UNROLL for (int j = 0; j < NV; j++)
 			if (i < m) B(put)(c + i * ldc + j * BF16_LANES, acc[i][j], n - j * BF16_LANES, alpha, beta);
 }
 
-#define BF16_TILE(M, NV, DIRECT) B(tile)(M, NV, DIRECT, places, a, b, ldb, c, ldc, m, n, alpha, beta)
+#define BF16_TILE(M, NV, DIRECT) B(tile)(M, NV, DIRECT, steps, a, b, ldb, c, ldc, m, n, alpha, beta)
 #define BF16_TILES(M, DIRECT) do { \
 	if (n > 2 * BF16_LANES && TILE_VECS > 2) BF16_TILE(M, TILE_VECS, DIRECT); \
 	else if (n > BF16_LANES) BF16_TILE(M, 2, DIRECT); \
 	else BF16_TILE(M, 1, DIRECT); \
 } while (0)
 
-static void B(packed)(long places, const float *a, const float *b, float *c, long ldc, long m, long n, float alpha, float beta)
+static void B(packed)(long steps, const float *a, const float *b, float *c, long ldc, long m, long n, float alpha, float beta)
 {
 	const long ldb = 0;
 	BF16_TILES(TILE_ROWS, 0);
@@ -107,10 +109,10 @@ static void B(packed)(long places, const float *a, const float *b, float *c, lon
 static void B(block)(long kn, const void *pa, const void *pb, float *c, long ldc, long m, long n, double alpha, double beta)
 {
 	const float *a = pa, *b = pb;
-	long places = (kn + 1) / 2 * BF16_PLACES;
+	long steps = (kn + 1) / 2, places = steps * BF16_PLACES;
 	int by_rows = kn < 96;
 	for (long i = 0, j = 0; i < m && j < n;) {
-		B(packed)(places, a + i / BF16_WIDE * BF16_WIDE * places + i % BF16_WIDE, b + j * places, c + i * ldc + j, ldc, m - i, n - j, (float)alpha, (float)beta);
+		B(packed)(steps, a + i / BF16_WIDE * BF16_WIDE * places + i % BF16_WIDE, b + j * places, c + i * ldc + j, ldc, m - i, n - j, (float)alpha, (float)beta);
 		if (by_rows && (j += BF16_COLS) >= n) j = 0, i += TILE_ROWS;
 		if (!by_rows && (i += TILE_ROWS) >= m) i = 0, j += BF16_COLS;
 	}
@@ -121,8 +123,8 @@ static void B(block)(long kn, const void *pa, const void *pb, float *c, long ldc
 
 VM __mmask32 bf16_first(long n) { return n >= 32 ? 0xffffffffu : n > 0 ? (1u << n) - 1 : 0; }
 
-/* pairs of 16 columns w of two rows, the second one perhaps not there */
-VM __m512i bf16_columns(const void *src, int half, long even, long odd, long n)
+/* pairs of 16 columns of two rows, the second one perhaps not there */
+VM __m512i bf16_columns(const void *src, const int half, long even, long odd, long n)
 {
 	__mmask16 k = (__mmask16)bf16_first(min_l(n, 16)), k2 = odd < 0 ? 0 : k;
 	if (!half) return bf16_zip(_mm512_maskz_loadu_ps(k, (const float *)src + even), _mm512_maskz_loadu_ps(k2, (const float *)src + odd));
@@ -131,9 +133,24 @@ VM __m512i bf16_columns(const void *src, int half, long even, long odd, long n)
 	return _mm512_or_si512(x, _mm512_slli_epi32(y, 16));
 }
 
+/* a panel of W whole columns of f32; rows lie far apart, so each is called for in time */
+VM void bf16_panel(const int W, float *dst, const float *src, long sk, long kn)
+{
+	for (long k = 0; k < kn; k += 2, src += 2 * sk, dst += W)
+		UNROLL for (int w = 0; w < W; w += 16) {
+			__builtin_prefetch(src + 16 * sk + w);
+			__builtin_prefetch(src + 17 * sk + w);
+			__m512 odd = k + 1 < kn ? _mm512_loadu_ps(src + sk + w) : _mm512_setzero_ps();
+			_mm512_storeu_si512(dst + w, bf16_zip(_mm512_loadu_ps(src + w), odd));
+		}
+}
+
 static void bf16_native_columns(float *dst, const void *src, int half, int width, long sk, long wn, long kn)
 {
-	for (long at = 0; at < wn; at += width)
+	long at = 0, size = (kn + 1) / 2 * width;
+	for (; !half && width == BF16_COLS && at + width <= wn; at += width, dst += size) bf16_panel(BF16_COLS, dst, (const float *)src + at, sk, kn);
+	for (; !half && width == BF16_WIDE && at + width <= wn; at += width, dst += size) bf16_panel(BF16_WIDE, dst, (const float *)src + at, sk, kn);
+	for (; at < wn; at += width)
 		for (long k = 0; k < kn; k += 2, dst += width)
 			for (long w = 0; w < width; w += 16)
 				_mm512_storeu_si512(dst + w, bf16_columns(src, half, k * sk + at + w, k + 1 < kn ? (k + 1) * sk + at + w : -1, wn - at - w));
@@ -147,17 +164,30 @@ VM __m512i bf16_line(const void *src, int half, long at, long n)
 	return (__m512i)_mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps((__mmask16)bf16_first(max_l(n - 16, 0)), p + 16), _mm512_maskz_loadu_ps((__mmask16)bf16_first(min_l(n, 16)), p));
 }
 
+/* a square of 16 rows and pairs, whole or not, turned over */
+VM void bf16_square(const int whole, float *dst, const void *src, int half, int width, long sw, long rows, long k)
+{
+	gvec_f32 x[16];
+	UNROLL for (int v = 0; v < 16; v++) {
+		if (!whole) x[v] = v < rows ? (gvec_f32)bf16_line(src, half, v * sw, k) : (gvec_f32){ 0 };
+		else if (half) x[v] = *(const gvec_unaligned_f32 *)(const void *)((const uint16_t *)src + v * sw);
+		else x[v] = (gvec_f32)_mm512_cvtne2ps_pbh(_mm512_loadu_ps((const float *)src + v * sw + 16), _mm512_loadu_ps((const float *)src + v * sw));
+	}
+	turn_f32(x);
+	UNROLL for (int v = 0; v < 16; v++)
+		if (whole || v < (k + 1) / 2) *(gvec_unaligned_f32 *)(dst + v * width) = x[v];
+}
+
 static void bf16_native_lines(float *dst, const void *src, int half, int width, long sw, long wn, long kn)
 {
 	for (long at = 0; at < wn; at += width, dst += (kn + 1) / 2 * width)
 		for (long w = 0; w < width; w += 16)
 			for (long k = 0; k < kn; k += 32) {
-				gvec_f32 x[16];
-				long rows = min_l(16, wn - at - w), steps = (min_l(32, kn - k) + 1) / 2;
-				UNROLL for (int v = 0; v < 16; v++) x[v] = v < rows ? (gvec_f32)bf16_line(src, half, (at + w + v) * sw + k, kn - k) : (gvec_f32){ 0 };
-				turn_f32(x);
-				UNROLL for (int v = 0; v < 16; v++)
-					if (v < steps) *(gvec_unaligned_f32 *)(dst + (k / 2 + v) * width + w) = x[v];
+				long from = (at + w) * sw + k, rows = wn - at - w;
+				const void *s = half ? (const void *)((const uint16_t *)src + from) : (const void *)((const float *)src + from);
+				float *d = dst + k / 2 * width + w;
+				if (rows >= 16 && kn - k >= 32) bf16_square(1, d, s, half, width, sw, rows, 32);
+				else bf16_square(0, d, s, half, width, sw, rows, min_l(32, kn - k));
 			}
 }
 
@@ -171,13 +201,15 @@ static void bf16_native_pack(void *dst, const void *src, int half, int width, lo
 static void bf16_native_direct(long kn, const void *pa, const float *pb, long ldb, float *pc, long ldc, long rows, long cols, double al, double be)
 {
 	const float alpha = (float)al, beta = (float)be;
-	const long places = kn / 2;
-	for (long j = 0; j < cols; j += BF16_COLS)
-		for (long i = 0; i < rows; i += TILE_ROWS) {
-			const float *a = (const float *)pa + i / BF16_WIDE * BF16_WIDE * places + i % BF16_WIDE, *b = pb + j;
+	const long steps = kn / 2, wide = BF16_THIN * BF16_LANES;
+	for (long j = 0, step; j < cols; j += step)
+		for (long i = step = 0; i < rows; i += TILE_ROWS) {
+			const float *a = (const float *)pa + i / BF16_WIDE * BF16_WIDE * steps + i % BF16_WIDE, *b = pb + j;
 			float *c = pc + i * ldc + j;
 			long m = rows - i, n = cols - j;
-			if (m == 1) BF16_TILES(1, 1);
+			step = rows <= 4 && n >= wide ? wide : BF16_COLS;
+			if (rows == 1 && step == wide) BF16_TILE(1, BF16_THIN, 1);
+			else if (step == wide) BF16_TILE(4, BF16_THIN, 1);
 			else if (m <= 4) BF16_TILES(4, 1);
 			else BF16_TILES(8, 1);
 		}
@@ -193,7 +225,7 @@ VM float bf16_rounded(float x)
 	return f32_bits((u & 0x7fffffffu) < 0x800000u ? zero : r);
 }
 
-/* panels of f32, whose numbers are then rounded, the odd one of each two in front */
+/* panels of f32, whose numbers are then rounded */
 static void bf16_pack(void *dst, const void *src, int half, int width, long sw, long sk, long wn, long kn)
 {
 	float *d = dst;
@@ -201,12 +233,7 @@ static void bf16_pack(void *dst, const void *src, int half, int width, long sw, 
 		const void *from = (const char *)src + at * sw * (half ? 2 : 4);
 		(half ? pack_bf16_f32 : pack_f32)(d, from, width, sw, sk, min_l(width, wn - at), kn);
 		if (kn % 2) memset(d + kn * width, 0, (size_t)width * sizeof(float));
-		for (float *x = d, *y = d + width; x < d + places * width; x += 2 * width, y += 2 * width)
-			EACH(width) {
-				float even = x[i], odd = y[i];
-				x[i] = bf16_rounded(odd);
-				y[i] = bf16_rounded(even);
-			}
+		EACH(kn * width) d[i] = bf16_rounded(d[i]);
 	}
 }
 #define BF16_DIRECT NULL
@@ -219,6 +246,7 @@ static const GemmBf16 B(isa) = { .wide = BF16_WIDE, .cols = BF16_COLS, .pack = B
 #undef BF16_WIDE
 #undef BF16_SPLAT
 #undef BF16_STEP
+#undef BF16_THIN
 #undef BF16_LANES
 #undef BF16_COLS
 #undef BF16_TILE
