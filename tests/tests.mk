@@ -58,7 +58,7 @@ bench-ablation: all
 	@$(BENCH_ENV) $(BENCH_PY) tests/bench/ablation.py $(ROWS)
 bench-docs:
 	@$(BENCH_ENV) $(BENCH_PY) tests/bench/performance.py docs/performance.md
-count: all
+count: $(BUILD)/b/count
 	@BUILD=$(BUILD) sh tests/bench/count.sh
 .PHONY: fuzz coverage deps-bench bench bench-quick bench-ablation bench-docs count
 

@@ -89,7 +89,7 @@ def ablation(_, ablation, __):
 
 
 def counts(_, __, count):
-    return table(["program", "with", "instructions of a step"], [[r["program"], r["set"], f"{r['instructions']:,}"] for r in count])
+    return table(["row", "with", "instructions of a step"], [[r["row"], r["set"], f"{r['instructions']:,}"] for r in count])
 
 
 def main(path):
