@@ -191,9 +191,44 @@ VM void block_pool(float *y, const float *x, const BlockRows *r, const int max)
 static void block_pool_max(float *y, const float *x, const BlockRows *r) { block_pool(y, x, r, 1); }
 static void block_pool_mean(float *y, const float *x, const BlockRows *r) { block_pool(y, x, r, 0); }
 
+/* what window j gives the place whose vector is at dx and x */
+VM BV block_part(const float *x, BV y, BV g, const int max)
+{
+	__typeof__(g == g) same = (BV)*(const BU *)x == y;
+	return max ? (BV)((__typeof__(same))g & same) : g;
+}
+
+/* window j and its `taps` places, which no other window sees */
+VM void back_window(float *dx, const float *x, const float *y, const float *g, long taps, float share, const int max, int add)
+{
+	UNROLL for (int v = 0; v < NB; v++) {
+		BV top = *(const BU *)(y + v * BL), part = *(const BU *)(g + v * BL);
+		if (!max) part *= share / (float)taps;
+		for (long t = 0; t < taps; t++) {
+			long at = t * 16 + v * BL;
+			*(BU *)(dx + at) = (add ? (BV)*(const BU *)(dx + at) : (BV){ 0 }) + block_part(x + at, top, part, max);
+		}
+	}
+}
+
+VM void back_apart(float *dx, const float *x, const float *y, const float *g, const PoolAxis *a, float share, const int max, int add)
+{
+	long p = 0;
+	for (long j = 0; j < a->y; j++, p += a->k) {
+		long taps = min_l(a->k, a->x - p), at = p * 16;
+		if (taps == 2) back_window(dx + at, x + at, y + j * 16, g + j * 16, 2, share, max, add);
+		else back_window(dx + at, x + at, y + j * 16, g + j * 16, taps, share, max, add);
+	}
+	if (!add && p < a->x) memset(dx + p * 16, 0, (size_t)(a->x - p) * 16 * sizeof(float));
+}
+
 /* place by place; windows from lo up to hi see it */
 VM void block_pool_back(float *dx, const float *x, const float *y, const float *g, const PoolAxis *a, float share, const int max, int add)
 {
+	if (a->k == a->stride && !a->pad) {
+		back_apart(dx, x, y, g, a, share, max, add);
+		return;
+	}
 	for (long p = 0, lo = 0, hi = 0; p < a->x; p++) {
 		while (hi < a->y && hi * a->stride - a->pad <= p) hi++;
 		while (lo < hi && lo * a->stride - a->pad + a->k <= p) lo++;
@@ -202,11 +237,8 @@ VM void block_pool_back(float *dx, const float *x, const float *y, const float *
 			BV sum = add ? (BV)*(const BU *)(dx + at) : (BV){ 0 };
 			for (long j = lo; j < hi; j++) {
 				BV part = *(const BU *)(g + j * 16 + v * BL);
-				if (max) {
-					__typeof__(part == part) same = (BV)*(const BU *)(x + at) == (BV)*(const BU *)(y + j * 16 + v * BL);
-					part = (BV)((__typeof__(same))part & same);
-				} else part *= share / (float)pool_taps(a, j);
-				sum += part;
+				if (!max) part *= share / (float)pool_taps(a, j);
+				sum += block_part(x + at, (BV)*(const BU *)(y + j * 16 + v * BL), part, max);
 			}
 			*(BU *)(dx + at) = sum;
 		}
