@@ -64,6 +64,11 @@ static void test_questions(void)
 	CHECK_STR("", pxl_strstatus(PXL_EIO), "input or output failed");
 	CHECK_STR("", pxl_dtype_name(PXL_BF16), "bf16");
 	CHECK("", pxl_session_threads(w.s) >= 1);
+	pxl_session_options so = PXL_SESSION_OPTIONS_INIT;      /* more threads than processors only wake each other up */
+	pxl_session *crowd;
+	so.threads = 4000;
+	CHECK("", pxl_session_new(w.p, &so, &crowd) == PXL_OK && pxl_session_threads(crowd) <= (int)sysconf(_SC_NPROCESSORS_ONLN));
+	pxl_session_free(crowd);
 	close_world(&w);
 }
 
