@@ -1,4 +1,5 @@
 /* api_test.c — each function of pxl.h, used rightly and wrongly; when weights move. */
+#include <unistd.h>
 #include <stdlib.h>
 
 #include "compiler/api/pxl.h"
@@ -65,8 +66,8 @@ static void test_questions(void)
 	CHECK_STR("", pxl_dtype_name(PXL_BF16), "bf16");
 	CHECK("", pxl_session_threads(w.s) >= 1);
 	pxl_session_options so = PXL_SESSION_OPTIONS_INIT;      /* more threads than processors only wake each other up */
-	pxl_session *crowd;
-	so.threads = 4000;
+	pxl_session *crowd = NULL;
+	so.threads = 1000;
 	CHECK("", pxl_session_new(w.p, &so, &crowd) == PXL_OK && pxl_session_threads(crowd) <= (int)sysconf(_SC_NPROCESSORS_ONLN));
 	pxl_session_free(crowd);
 	close_world(&w);
