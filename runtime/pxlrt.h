@@ -6,7 +6,7 @@
 #ifndef PXLRT_H
 #define PXLRT_H
 
-#define PXLRT_ABI 10
+#define PXLRT_ABI 11
 #define PXLRT_BLOCK 128                  /* elements a blocked loop handles at a time */
 
 struct pxlrt;
@@ -155,6 +155,7 @@ struct pxlrt_window {
 	long images, groups, c, m;
 	long x[PXLRT_MAXSPACE], y[PXLRT_MAXSPACE], k[PXLRT_MAXSPACE], stride[PXLRT_MAXSPACE], pad[PXLRT_MAXSPACE], dilation[PXLRT_MAXSPACE];
 	int xblock, yblock;
+	int relu;                        /* conv: then relu; max_back: x came out of a relu, whose gradient is applied as well; both blocked */
 };
 
 /* one axis of `size` samples made from axis.n: where each comes from, and from how many */
@@ -243,8 +244,9 @@ struct pxlrt {
 
 	/* convolutions; w[groups·m, c, k…] and what is summed up are of class f32 (f64 for f64).  conv: y from x and w.
 	 * conv_data: x from y and w as conv_turn lays it out.  conv_weight: `parts` sums over parts of the images, to be added.
-	 * room: memory of w's size for the weights in yet another order, or NULL; blocked sides need it.  Blocked: see rt_conv_blocks */
-	int (*conv)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *x, const void *w, void *y, void *room);
+	 * room: memory of w's size for the weights in yet another order, or NULL; blocked sides need it.  Blocked: see rt_conv_blocks.
+	 * bias: groups·m f32, or NULL; only where y is blocked */
+	int (*conv)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *x, const void *w, const void *bias, void *y, void *room);
 	int (*conv_turn)(struct pxlrt_lane *ln, const struct pxlrt_window *d, int wtype, const void *w, void *turned);
 	int (*conv_data)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *y, const void *turned, void *x, void *room);
 	int (*conv_weight)(struct pxlrt_lane *ln, const struct pxlrt_window *d, long parts, const void *x, const void *y, void *w);

@@ -9,6 +9,7 @@
 #include "compiler/ops/op.h"
 
 enum { BLOCK_CHANNELS = PXLRT_CHANNELS, BLOCKED_OUT = 1 << 8 };
+#define RELU_PARAM { "_relu", P_BOOL, OPTIONAL, INT_DEFAULT(0) }
 #define BLOCKED_PARAM { "_blocked", P_INT, OPTIONAL, INT_DEFAULT(0) }
 
 int   shape_has_blocks(Shape plain);                     /* one to three axes of space, and whole blocks of channels */

@@ -132,7 +132,10 @@ OPDEF(conv_forward, .type = "ConvForward", .family = "window", .params = PARAMS(
 /* the same with weights as wide as the sums, and room for them in the provider's own order as a second result */
 static int infer_run_conv(Infer *in)
 {
+	const Tensor *bias = infer_tensor(in, 2);
 	infer_forward(in);
+	if (bias && (!lies_blocked(in->op, BLOCKED_OUT) || shape_nelems(bias->spec.shape) != infer_in(in, 1).shape.dim[0]))
+		return infer_error(in, E0310, "invalid bias for `%s`", in->def->name), 0;
 	in->nout = results_with_room(in->op);
 	in->out[1] = infer_in(in, 1);
 	return 1;
@@ -145,6 +148,7 @@ static Map3 run_map(const Op *op)
 	Map3 g = map_of(op, shape_seen(op, op->in.at[0], 1), shape_seen(op, op->out.at[0], BLOCKED_OUT), op->in.at[1]->spec.shape);
 	g.w.xblock = blocked_side(op, 1);
 	g.w.yblock = blocked_side(op, BLOCKED_OUT);
+	g.w.relu = (int)op_attr(op, "_relu")->i;
 	return g;
 }
 
@@ -157,13 +161,15 @@ static void emit_run(Emit *e, const Op *op)
 {
 	const Tensor *x = op->in.at[0], *y = op->out.at[0];
 	Map3 g = run_map(op);
-	emit_rt(e, op, "conv(ln, &%s, %s, %s, %s, %s)", map_static(e, &g, x->spec.dtype, y->spec.dtype), emit_in(e, op, 0), emit_in(e, op, 1), emit_out(e, op, 0),
+	emit_rt(e, op, "conv(ln, &%s, %s, %s, %s, %s, %s)", map_static(e, &g, x->spec.dtype, y->spec.dtype), emit_in(e, op, 0), emit_in(e, op, 1),
+	        op->in.n > 2 && op->in.at[2] ? emit_in(e, op, 2) : "0", emit_out(e, op, 0),
 	        room_of(e, op));
 }
 
-OPDEF(conv_run, .type = "ConvRun", .family = "window", .params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, MAP_PARAMS, { "room", P_BOOL }, BLOCKED_PARAM), .nout = -2,
+OPDEF(conv_run, .type = "ConvRun", .family = "window",
+	.params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, { "bias", P_OPT_TENSOR, OPTIONAL }, MAP_PARAMS, { "room", P_BOOL }, BLOCKED_PARAM, RELU_PARAM), .nout = -2,
 	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_run_conv, .emit = emit_run, .blocking = BLOCKS_EACH, .takes_blocks = run_takes_blocks, .flops = 2, .sample = { -1, 1 },
-	.doc = "conv_forward as it is run; a second result, if asked for, is memory for the run.", .formula = "as conv_forward");
+	.doc = "conv_forward as it is run; a second result, if asked for, is memory for the run. Into blocks, with a bias per channel and a relu if wanted.", .formula = "as conv_forward");
 
 /* --- data: the same map read from y to x ---------------------------------------------------------------------------------- */
 

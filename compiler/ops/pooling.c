@@ -95,6 +95,7 @@ static Windows pool_windows(const Op *op, Shape x, Shape y)
 		w.dilation[i] = 1;
 	}
 	w.xblock = w.yblock = lies_blocked(op, 1) ? BLOCK_CHANNELS : 0;
+	w.relu = (int)op_attr(op, "_relu")->i;
 	return w;
 }
 
@@ -204,6 +205,6 @@ OPDEF(average_pool_grad, .type = "AveragePoolGrad", .family = "window", .params 
 	.infer = infer_average_grad, .grad = grad_average_grad, .lower = lower_pool, IN_BLOCKS, .emit = emit_average_grad, .flops = 1, .sample = { -1, 1 },
 	.doc = "Gradient of average_pool.", .formula = "dt[i] = sum over windows that have i of g / their count");
 
-OPDEF(max_pool_grad, .type = "MaxPoolGrad", .family = "window", .params = PARAMS({ "t", P_TENSOR }, { "y", P_TENSOR }, { "g", P_TENSOR }, WINDOWS),
+OPDEF(max_pool_grad, .type = "MaxPoolGrad", .family = "window", .params = PARAMS({ "t", P_TENSOR }, { "y", P_TENSOR }, { "g", P_TENSOR }, WINDOWS, RELU_PARAM),
 	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_same, .lower = lower_pool, IN_BLOCKS, .emit = emit_max_grad, .flops = 1, .sample = { -1, 1 },
-	.doc = "Gradient of max_pool.", .formula = "dt[i] = sum over windows that have i of g where t = y");
+	.doc = "Gradient of max_pool; `_relu`, in blocks: of max_pool of relu, t being what the relu gave.", .formula = "dt[i] = sum over windows that have i of g where t = y");

@@ -82,7 +82,7 @@ int window_sizes(Infer *in, Windows *w, const char *name, int ceil)
 
 struct pxlrt_window window_struct(const Windows *w, DType x, DType y, int64_t images, int64_t groups, int64_t c, int64_t m)
 {
-	struct pxlrt_window d = { (int)x, (int)y, w->n, images, groups, c, m, .xblock = w->xblock, .yblock = w->yblock };
+	struct pxlrt_window d = { (int)x, (int)y, w->n, images, groups, c, m, .xblock = w->xblock, .yblock = w->yblock, .relu = w->relu };
 	for (int i = 0; i < w->n; i++) {
 		d.x[i] = w->x[i];
 		d.y[i] = w->y[i];
@@ -96,7 +96,7 @@ struct pxlrt_window window_struct(const Windows *w, DType x, DType y, int64_t im
 
 const char *window_static(Emit *e, const Windows *w, DType x, DType y, int64_t images, int64_t groups, int64_t c, int64_t m)
 {
-	return emit_static(e, "struct pxlrt_window", "{ %d, %d, %d, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %s, %s, %s, %s, %s, %s, %d, %d }", x, y, w->n,
+	return emit_static(e, "struct pxlrt_window", "{ %d, %d, %d, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %s, %s, %s, %s, %s, %s, %d, %d, %d }", x, y, w->n,
 		images, groups, c, m, emit_longs(e, w->x, w->n), emit_longs(e, w->y, w->n), emit_longs(e, w->k, w->n), emit_longs(e, w->stride, w->n),
-		emit_longs(e, w->begin, w->n), emit_longs(e, w->dilation, w->n), w->xblock, w->yblock);
+		emit_longs(e, w->begin, w->n), emit_longs(e, w->dilation, w->n), w->xblock, w->yblock, w->relu);
 }

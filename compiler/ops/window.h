@@ -14,6 +14,7 @@ typedef struct Windows {
 	int n;                                       /* spatial axes */
 	int64_t x[MAX_SPACE], y[MAX_SPACE], k[MAX_SPACE], stride[MAX_SPACE], dilation[MAX_SPACE], begin[MAX_SPACE], end[MAX_SPACE];
 	int xblock, yblock;                          /* 0, or BLOCK_CHANNELS where that side lies in blocks */
+	int relu;                                    /* as pxlrt_window's */
 } Windows;
 
 /* a list argument of n entries, each at least `least`: 1, or 0 after a diagnostic */

@@ -13,11 +13,6 @@ static int wide_float(const Tensor *t)
 	return t->spec.dtype == DT_F32 || t->spec.dtype == DT_F64;
 }
 
-static int sole_user(const Tensor *t)
-{
-	return t->uses.n == 1 && !is_output(t);
-}
-
 /* a plain product of matrices, whose result nobody writes */
 static int plain_matmul(const Written *w, const Tensor *t)
 {
@@ -40,17 +35,6 @@ static Op *make_gemm(Build *b, const Op *product, Tensor *bias, const char *act,
 	AttrVal *attrs = b_attrs(b, OP_gemm, "act", attr_str(act), "alpha", attr_float(1), NULL);
 
 	return ir_op(b, OP_gemm, in, 3, attrs, name);
-}
-
-/* The product moves to its user's place.  If somebody writes what it reads, that is a move past the write
- * unless the user waits for nothing besides the product. */
-static int may_move(const Written *w, const Op *product, const Op *user, Tensor *bias)
-{
-	int written = 0;
-
-	for (int i = 0; i < product->in.n; i++) written |= product->in.at[i] && is_written(w, product->in.at[i]);
-	if (!written) return 1;
-	return !user->after.n && (!bias || !storage_root(bias)->def);
 }
 
 static void add_bias(Rewrite *rw, const Written *w, Op *op)

@@ -150,7 +150,7 @@ static Role each_role(Assign *a, Op *op)
 
 	for (int bit = 1; bit <= BLOCKED_OUT; bit <<= 1) {
 		int there = bit == BLOCKED_OUT || bit < 1 << op->in.n;
-		if (there && may_block(a, side(op, bit)) && op_def(op)->takes_blocks(op, bit) && op_def(op)->takes_blocks(op, r.bits | bit)) r.bits |= bit;
+		if (there && side(op, bit) && may_block(a, side(op, bit)) && op_def(op)->takes_blocks(op, bit) && op_def(op)->takes_blocks(op, r.bits | bit)) r.bits |= bit;
 	}
 	return r;
 }

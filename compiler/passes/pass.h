@@ -22,6 +22,7 @@ int   pass_bug(Ir *ir, Span at, const char *fmt, ...) __attribute__((format(prin
 /* --- util.c ------------------------------------------------------------------------------------------------- */
 int   is_output(const Tensor *t);                        /* of its graph */
 int   output_position(const Tensor *t);                  /* or -1 */
+int   sole_user(const Tensor *t);                        /* one op reads it, and nobody else */
 int   is_used(const Tensor *t);                          /* by an op or as an output */
 int   op_modifies_any(const Op *op);
 char *graph_effects(Ir *ir, Arena *mem);                 /* per graph index: does running it have effects */
@@ -39,6 +40,9 @@ Tensor *insert_copy(const Op *site, Tensor *t);          /* a contiguous copy of
 typedef struct Written { char *root; int n; } Written;
 Written written_roots(PassCx *cx, Graph *g);
 int     is_written(const Written *w, Tensor *t);
+/* May op move to the place of its only user, which reads `bias` besides (NULL: nothing)?  If somebody writes what op reads, that is
+ * a move past the write unless the user waits for nothing besides op. */
+int     may_move(const Written *w, const Op *op, const Op *user, Tensor *bias);
 
 /* order of graphs such that callees come before their callers; n = ir->graphs.n */
 Graph **callees_first(Ir *ir, Arena *mem);

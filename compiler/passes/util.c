@@ -11,6 +11,7 @@ int output_position(const Tensor *t)
 }
 
 int is_output(const Tensor *t) { return output_position(t) >= 0; }
+int sole_user(const Tensor *t) { return t->uses.n == 1 && !is_output(t); }
 int is_used(const Tensor *t) { return t->uses.n > 0 || is_output(t); }
 
 int op_modifies_any(const Op *op)
@@ -205,6 +206,15 @@ int is_written(const Written *w, Tensor *t)
 	const Tensor *root = storage_root(t);
 
 	return root->index < w->n && w->root[root->index];
+}
+
+int may_move(const Written *w, const Op *op, const Op *user, Tensor *bias)
+{
+	int written = 0;
+
+	for (int i = 0; i < op->in.n; i++) written |= op->in.at[i] && is_written(w, op->in.at[i]);
+	if (!written) return 1;
+	return !user->after.n && (!bias || !storage_root(bias)->def);
 }
 
 /* Depth first with a list of its own, since calls may nest deeply. */

@@ -7,14 +7,16 @@
 
 #include "runtime/kernels/conv.h"
 
-/* y[b][row, i][16] (+)= Σ_k x[off[k] + row, i] w[b][k][16]: `blocks` of them, rows of n places.  Distances in floats */
+/* y[b][row, i][16] (+)= Σ_k x[off[k] + row, i] w[b][k][16], then + bias[b][16], then relu: `blocks` of them, rows of n places.
+ * Distances in floats */
 typedef struct BlockConv {
 	long kn, blocks, rows, n;
 	const float *w, *x;
 	float *y;
+	const float *bias;               /* NULL: none */
 	const long *off;
 	long wblock, xrow, xstep, yblock, yrow, ystep;
-	int add;
+	int add, relu;
 } BlockConv;
 
 /* sums[b][k][16] += Σ x[off[k] + row, i] g[b][row, i][16] over rows of n places; places of g are 16 apart */
@@ -35,8 +37,8 @@ typedef struct BlockIsa {
 	void (*back)(const BlockBack *c);
 	void (*pool_max)(float *y, const float *x, const BlockRows *r);
 	void (*pool_mean)(float *y, const float *x, const BlockRows *r);
-	/* a row of dx (+)= what a row of windows gives it; a mean's windows have `rows` rows */
-	void (*max_back)(float *dx, const float *x, const float *y, const float *g, const PoolAxis *a, int add);
+	/* a row of dx (+)= what a row of windows gives it, behind a relu what that lets pass; a mean's windows have `rows` rows */
+	void (*max_back)(float *dx, const float *x, const float *y, const float *g, const PoolAxis *a, int add, int relu);
 	void (*mean_back)(float *dx, const float *g, const PoolAxis *a, long rows, int add);
 	void (*open)(float *dst, long row, const float *src, long n);          /* n places of a block to rows of 16 channels, `row` apart */
 } BlockIsa;

@@ -20,6 +20,13 @@ enum { BL = VEC_BYTES / 4, NB = 16 / BL };
 
 /* --- results ---------------------------------------------------------------------------------------------------------- */
 
+/* keeps a NaN */
+VM BV block_relu(BV x)
+{
+	__typeof__(x <= x) none = x <= (BV){ 0 };
+	return (BV)((__typeof__(none))x & ~none);
+}
+
 /* P places × V blocks of the result in registers.  Inlined with constant P, V */
 VM void block_tile(const int P, const int V, const BlockConv *c, const float *w, const float *x, float *y)
 {
@@ -39,7 +46,9 @@ VM void block_tile(const int P, const int V, const BlockConv *c, const float *w,
 	UNROLL for (int p = 0; p < P; p++)
 		EACH_VEC(v, V) {
 			BU *to = &VEC_AT(y + p * c->ystep, v, c->yblock);
-			*to = c->add ? (BV)*to + acc[p][v] : acc[p][v];
+			BV sum = c->add ? (BV)*to + acc[p][v] : acc[p][v];
+			if (c->bias) sum += VEC_OF(c->bias, v, 16);
+			*to = c->relu ? block_relu(sum) : sum;
 		}
 }
 
@@ -75,18 +84,20 @@ VM void block_rows(const int V, const BlockConv *c, const float *w, float *y)
 		}
 }
 
-static void block_conv(const BlockConv *c)
+static void block_conv(const BlockConv *all)
 {
-	for (long b = 0; b < c->blocks;) {
-		long left = c->blocks - b;
-		const float *w = c->w + b * c->wblock;
-		float *y = c->y + b * c->yblock;
+	BlockConv c = *all;
+	for (long b = 0; b < c.blocks;) {
+		long left = c.blocks - b;
+		const float *w = c.w + b * c.wblock;
+		float *y = c.y + b * c.yblock;
+		c.bias = all->bias ? all->bias + b * 16 : NULL;
 #if VEC_BYTES == 64
-		if (left >= 4 && c->n <= 7) { block_rows(4, c, w, y); b += 4; continue; }
-		if (left >= 2) { block_rows(2, c, w, y); b += 2; continue; }
+		if (left >= 4 && c.n <= 7) { block_rows(4, &c, w, y); b += 4; continue; }
+		if (left >= 2) { block_rows(2, &c, w, y); b += 2; continue; }
 #endif
 		(void)left;
-		block_rows(1, c, w, y);
+		block_rows(1, &c, w, y);
 		b++;
 	}
 }
@@ -191,10 +202,12 @@ VM void block_pool(float *y, const float *x, const BlockRows *r, const int max)
 static void block_pool_max(float *y, const float *x, const BlockRows *r) { block_pool(y, x, r, 1); }
 static void block_pool_mean(float *y, const float *x, const BlockRows *r) { block_pool(y, x, r, 0); }
 
-/* what window j gives the place whose vector is at dx and x */
+/* what window j gives the place whose vector is at dx and x; max: 0 of a mean, 1, or BEHIND_RELU if x came out of one */
+enum { BEHIND_RELU = 2 };
 VM BV block_part(const float *x, BV y, BV g, const int max)
 {
 	__typeof__(g == g) same = (BV)*(const BU *)x == y;
+	if (max == BEHIND_RELU) same &= (BV)*(const BU *)x > (BV){ 0 };
 	return max ? (BV)((__typeof__(same))g & same) : g;
 }
 
@@ -245,7 +258,11 @@ VM void block_pool_back(float *dx, const float *x, const float *y, const float *
 	}
 }
 
-static void block_max_back(float *dx, const float *x, const float *y, const float *g, const PoolAxis *a, int add) { block_pool_back(dx, x, y, g, a, 1, 1, add); }
+static void block_max_back(float *dx, const float *x, const float *y, const float *g, const PoolAxis *a, int add, int relu)
+{
+	if (relu) block_pool_back(dx, x, y, g, a, 1, BEHIND_RELU, add);
+	else block_pool_back(dx, x, y, g, a, 1, 1, add);
+}
 static void block_mean_back(float *dx, const float *g, const PoolAxis *a, long rows, int add) { block_pool_back(dx, g, g, g, a, 1 / (float)rows, 0, add); }
 
 /* --- layout --------------------------------------------------------------------------------------------------------------- */

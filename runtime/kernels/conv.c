@@ -126,7 +126,7 @@ static int run(RtLane *ln, Conv *c)
 	depth *= (double)c->chans;
 	if (all < 1) return 0;
 	if (blocked_can_run(c)) return blocked_run(ln, c);
-	if (c->from_block || c->to_block) return RT_EINTERNAL;       /* rt_conv_blocks says no */
+	if (c->from_block || c->to_block || c->bias || c->relu) return RT_EINTERNAL;       /* rt_conv_blocks says no */
 	c->row_block = min_l(c->rows, even_rows(c->rows, 512));
 	if (!conv_cut(c, c->row_block)) return span_run(ln, plain, c, (long)all, piece_of((long)all, depth * 20));
 	spread_out(c, depth);
@@ -135,13 +135,13 @@ static int run(RtLane *ln, Conv *c)
 	return span_run(ln, piece, c, pieces, piece_of(pieces, all / (double)pieces * (depth + 8) * 0.02));
 }
 
-int k_conv(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *x, const void *w, void *y, void *room)
+int k_conv(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *x, const void *w, const void *bias, void *y, void *room)
 {
 	RtLane *ln = rt_lane(lane);
 	Conv c;
 	conv_open(&c, ln, d);
 	conv_windows(&c, d);
-	c.x = x, c.w = w, c.y = y, c.room = room;
+	c.x = x, c.w = w, c.y = y, c.room = room, c.bias = bias, c.relu = d->relu;
 	return run(ln, &c);
 }
 

@@ -45,6 +45,8 @@ typedef struct Conv {
 	char *y;
 	int from_block, to_block;        /* 0, or PXLRT_CHANNELS where the source, the result is blocked (blocked.h) */
 	float *room;                     /* for weights in another order; NULL: none */
+	const float *bias;               /* of blocked results, added to the sums; NULL: none */
+	int relu;                        /* of what comes out */
 } Conv;
 
 /* a box of columns: where it starts, and how large it is; image first */

@@ -180,11 +180,13 @@ static void multiply(const Conv *c, RtLane *ln, const ConvBox *b, long group, lo
 	long *off = (long *)(void *)((char *)ln->scratch + ROOM_PLANES + ROOM_SUMS), depth = c->chans * c->taps, chan = 0;
 	do {
 		long n = min_l(c->chan_block, c->chans - chan);
+		int last = chan + n == c->chans;
 		BlockSource s = blocked_source(c, b, group, chan, n, planes);
 		blocked_offsets(c, &s, n, off);
 		BlockConv k = { .kn = n * c->taps, .blocks = blocks, .rows = b->n[1], .n = b->n[2], .off = off, .wblock = depth * PXLRT_CHANNELS, .add = chan > 0,
 		                .w = c->room + (group * c->rows + row) * depth + chan * c->taps * PXLRT_CHANNELS, .xrow = c->axis[1].step * s.pitch[1],
-		                .xstep = c->axis[2].step * s.pitch[2], .yblock = t->block, .yrow = t->pitch[1], .ystep = t->pitch[2] };
+		                .xstep = c->axis[2].step * s.pitch[2], .yblock = t->block, .yrow = t->pitch[1], .ystep = t->pitch[2],
+		                .bias = last && c->bias ? c->bias + group * c->rows + row : NULL, .relu = last && c->relu };
 		for (long i = 0; i < b->n[0]; i++) {
 			k.x = s.at + i * c->axis[0].step * s.pitch[0];
 			k.y = t->at + i * t->pitch[0];

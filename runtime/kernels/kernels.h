@@ -147,7 +147,7 @@ int k_gather(struct pxlrt_lane *, const struct pxlrt_axis *, int, long, int, con
 int k_scatter_add(struct pxlrt_lane *, const struct pxlrt_axis *, int, long, const void *, const void *, void *);
 int k_scatter(struct pxlrt_lane *, const struct pxlrt_scatter *, void *, const void *, void *);
 int k_window_copy(struct pxlrt_lane *, const struct pxlrt_dynamic *, const void *, void *, void *);
-int k_conv(struct pxlrt_lane *, const struct pxlrt_window *, const void *, const void *, void *, void *);
+int k_conv(struct pxlrt_lane *, const struct pxlrt_window *, const void *, const void *, const void *, void *, void *);
 int k_conv_turn(struct pxlrt_lane *, const struct pxlrt_window *, int, const void *, void *);
 int k_conv_data(struct pxlrt_lane *, const struct pxlrt_window *, const void *, const void *, void *, void *);
 int k_conv_weight(struct pxlrt_lane *, const struct pxlrt_window *, long, const void *, const void *, void *);

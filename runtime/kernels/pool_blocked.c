@@ -6,7 +6,7 @@
 
 enum { AXES = 3 };
 
-typedef struct Pool { const BlockIsa *isa; PoolAxis axis[AXES]; const float *x, *y, *dy; float *to; int largest; } Pool;
+typedef struct Pool { const BlockIsa *isa; PoolAxis axis[AXES]; const float *x, *y, *dy; float *to; int largest, relu; } Pool;
 
 static Pool pool_open(RtLane *ln, const struct pxlrt_window *d, int largest)
 {
@@ -59,7 +59,7 @@ static int back(RtLane *ln, void *ctx, long lo, long hi)
 		for (long j = l0; j < h0; j++)
 			for (long k = l1; k < h1; k++, begun = 1) {
 				long at = ((block * a[0].y + j) * a[1].y + k) * pitch(a[2].y);
-				if (p->largest) p->isa->max_back(p->to + from, p->x + from, p->y + at, p->dy + at, &a[2], (int)begun);
+				if (p->largest) p->isa->max_back(p->to + from, p->x + from, p->y + at, p->dy + at, &a[2], (int)begun, p->relu);
 				else p->isa->mean_back(p->to + from, p->dy + at, &a[2], pool_taps(&a[0], j) * pool_taps(&a[1], k), (int)begun);
 			}
 	}
@@ -92,7 +92,7 @@ int blocked_average_back(struct pxlrt_lane *lane, const struct pxlrt_window *d, 
 int blocked_max_back(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *x, const void *y, const void *dy, void *dx)
 {
 	Pool p = pool_open(rt_lane(lane), d, 1);
-	p.x = x, p.y = y, p.dy = dy, p.to = dx;
+	p.x = x, p.y = y, p.dy = dy, p.to = dx, p.relu = d->relu;
 	return run(rt_lane(lane), &p, d, 1);
 }
 

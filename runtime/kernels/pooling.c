@@ -156,6 +156,7 @@ int k_average_back(struct pxlrt_lane *lane, const struct pxlrt_window *d, const 
 int k_max_back(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *x, const void *y, const void *dy, void *dx)
 {
 	if (is_blocked(d)) return blocked_max_back(lane, d, x, y, dy, dx);
+	if (d->relu) return RT_EINTERNAL;
 	Pool p = pool_open(rt_lane(lane), d, 1);
 	p.x = x, p.y = y, p.dy = dy, p.to = dx;
 	return run(rt_lane(lane), &p, d->x, back_f32, back_f64);

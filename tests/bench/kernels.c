@@ -100,7 +100,7 @@ static void bench_convs(RtPool *pool, const char *only)
 		for (int blocked = 0; blocked < 2; blocked++) {
 			d.xblock = blocked && p->c % (PXLRT_CHANNELS * p->groups) == 0 ? PXLRT_CHANNELS : 0, d.yblock = blocked ? PXLRT_CHANNELS : 0;
 			if (blocked && !rt_conv_blocks(&d, RT_CONV)) continue;
-			BEST(f, l.rt->conv(&l.pub, &d, a, t, b, room));
+			BEST(f, l.rt->conv(&l.pub, &d, a, t, NULL, b, room));
 			BEST(g, l.rt->conv_turn(&l.pub, &d, DT_F32, w, t); if (!blocked || rt_conv_blocks(&d, RT_CONV_DATA)) l.rt->conv_data(&l.pub, &d, b, t, a, room));
 			BEST(h, l.rt->conv_weight(&l.pub, &d, parts, a, b, w));
 			printf("%-16s %10.1f us %6.1f GF/s %10.1f us %6.1f GF/s %10.1f us %6.1f GF/s\n", blocked ? "  blocked" : p->what, f * 1e6, flop / f, g * 1e6, flop / g,

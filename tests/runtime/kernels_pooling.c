@@ -95,7 +95,7 @@ static void check(const struct pxlrt *rt, const Case *c, unsigned long salt, int
 static void long_rows(const struct pxlrt *rt)
 {
 	enum { W = 1100000 };
-	struct pxlrt_window d = { DT_F32, DT_F32, 2, 1, 1, 1, 1, { 2, W }, { 1, W / 2 }, { 2, 2 }, { 2, 2 }, { 0, 0 }, { 1, 1 }, 0, 0 };
+	struct pxlrt_window d = { DT_F32, DT_F32, 2, 1, 1, 1, 1, { 2, W }, { 1, W / 2 }, { 2, 2 }, { 2, 2 }, { 0, 0 }, { 1, 1 }, 0, 0, 0 };
 	float *x = noise_array(DT_F32, 2 * W, 1, 3), *y = noise_array(DT_F32, W / 2, 0, 0);
 	TestLane l;
 	int ok = 1;
@@ -108,6 +108,16 @@ static void long_rows(const struct pxlrt *rt)
 }
 
 enum { X, Y, DY, DX, ARRAYS };
+
+/* behind a relu the gradient passes where x is positive */
+static void relu_back(TestLane *l, struct pxlrt_window d, float *const *block, float *got, long n)
+{
+	int same = 1;
+	d.relu = 1;
+	CHECK("", l->lane.rt->max_back(&l->lane.pub, &d, block[X], block[Y], block[DY], got) == 0);
+	for (long i = 0; i < n; i++) same = same && got[i] == (block[X][i] > 0 ? block[DX][i] : 0);
+	CHECK("", same);
+}
 
 /* plain against blocked, which is turned back */
 static void blocked(const struct pxlrt *rt, Case c, unsigned long salt, int largest, int threads)
@@ -139,6 +149,7 @@ static void blocked(const struct pxlrt *rt, Case c, unsigned long salt, int larg
 		rt->blocks(&l.lane.pub, DT_F32, 0, 2, 32, i == X || i == DX ? c.xn : c.yn, block[i], back[i]);
 		CHECK("", !memcmp(back[i], plain[i], (size_t)size[i] * 4));
 	}
+	if (largest) relu_back(&l, d, block, back[DX], size[DX]);
 	lane_close(&l);
 	for (int i = 0; i < ARRAYS; i++) rt_free(NULL, plain[i]), rt_free(NULL, block[i]), rt_free(NULL, back[i]);
 }
