@@ -117,9 +117,11 @@ static int bind_positional(Elab *e, OpCall *c, const Args *args)
 static int unknown_keyword(Elab *e, const OpCall *c, const Arg *a)
 {
 	const char **known = NEWN(e->mem, const char *, c->np + 1);
-	for (int i = 0; i < c->np; i++) known[i] = c->def->params[i].name;
+	int n = 0;
+	for (int i = 0; i < c->np; i++)
+		if (c->def->params[i].name[0] != '_') known[n++] = c->def->params[i].name;
 	Diag *d = fail_diag(e, E0202, a->at, "%s has no parameter `%s`", c->shown, a->name);
-	const char *near = nearest(a->name, known, c->np);
+	const char *near = nearest(a->name, known, n);
 	if (near) diag_help(e->ds, d, (Span){ 0, 0, 0 }, "did you mean `%s`?", near);
 	else help_signature(e, c, d);
 	return 0;
