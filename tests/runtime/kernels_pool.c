@@ -117,7 +117,7 @@ static void only_our_threads(void)
 	struct pxlrt_gemm d = { .dtype = DT_F32, .m = 512, .n = 512, .k = 512, .lda = 512, .ldb = 512, .ldc = 512, .alpha = 1 };
 	for (int i = 0; i < 3; i++) t.lane.rt->matmul(&t.lane.pub, &d, a, b, c, NULL, NULL);
 	float *room = noise_array(DT_F32, 64 * 64 * 9, 0, 0);
-	struct pxlrt_window w = { DT_F32, DT_F32, 2, 4, 1, 64, 64, { 28, 28 }, { 28, 28 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 } };
+	struct pxlrt_window w = { DT_F32, DT_F32, 2, 4, 1, 64, 64, { 28, 28 }, { 28, 28 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, 0, 0, 0 };
 	for (int i = 0; i < 3; i++) t.lane.rt->conv(&t.lane.pub, &w, a, b, NULL, c, room);
 	CHECK("", threads_now() <= before + 2);
 	lane_close(&t);
