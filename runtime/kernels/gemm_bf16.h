@@ -170,7 +170,7 @@ VM void bf16_square(const int whole, float *dst, const void *src, int half, int 
 	gvec_f32 x[16];
 	UNROLL for (int v = 0; v < 16; v++) {
 		if (!whole) x[v] = v < rows ? (gvec_f32)bf16_line(src, half, v * sw, k) : (gvec_f32){ 0 };
-		else if (half) x[v] = *(const gvec_unaligned_f32 *)(const void *)((const uint16_t *)src + v * sw);
+		else if (half) x[v] = (gvec_f32)_mm512_loadu_si512((const uint16_t *)src + v * sw);
 		else x[v] = (gvec_f32)_mm512_cvtne2ps_pbh(_mm512_loadu_ps((const float *)src + v * sw + 16), _mm512_loadu_ps((const float *)src + v * sw));
 	}
 	turn_f32(x);
