@@ -187,6 +187,27 @@ static void copy_one(const struct pxlrt *rt, int size, int rank, const long *dim
 	free(x), free(y), free(want);
 }
 
+/* every step-th element of 3 lines, backwards if step is negative, next to each other and apart */
+static void copy_steps(const struct pxlrt *rt, int step)
+{
+	static unsigned char x[8 * 3 * 1000], y[8 * 3 * 1000];
+	enum { N = 131 };
+	TestLane t;
+	lane_open(&t, 1, rt);
+	for (size_t i = 0; i < sizeof x; i++) x[i] = (unsigned char)(i * 7 + i / 256);
+	for (int size = 1; size <= 8; size *= 2)
+		for (int apart = 1; apart < 4; apart++) {
+			struct pxlrt_copy d = { size, 2, { 3, N }, { N * apart, apart }, { 1000, step } };
+			const unsigned char *from = x + (step < 0 ? N * -step * size : 0);
+			rt->copy(&t.lane.pub, &d, from, y);
+			int same = 1;
+			for (long r = 0; r < 3; r++)
+				for (long i = 0; i < N; i++) same &= !memcmp(y + (r * N + i) * apart * size, from + (r * 1000 + i * step) * size, (size_t)size);
+			CHECK("", same);
+		}
+	lane_close(&t);
+}
+
 static void copies(const struct pxlrt *rt)
 {
 	static const int orders[][4] = { { 0, 1, 2, 3 }, { 3, 2, 1, 0 }, { 0, 2, 1, 3 }, { 1, 0, 3, 2 }, { 0, 1, 3, 2 } };
@@ -195,9 +216,13 @@ static void copies(const struct pxlrt *rt)
 		for (int a = 0; a < 5; a++)
 			for (int b = 0; b < 5; b++)
 				for (int pad = 0; pad < 2; pad++) copy_one(rt, size, 4, dims, orders[a], orders[b], pad, (a + b) % 5 - 1, 1);
+	for (int size = 1; size <= 8; size *= 2)             /* whole squares and what is left of them */
+		copy_one(rt, size, 3, (long[]){ 2, 70, 45 }, (int[]){ 0, 1, 2 }, (int[]){ 0, 2, 1 }, 0, -1, 1);
 	copy_one(rt, 4, 2, (long[]){ 512, 300 }, (int[]){ 0, 1 }, (int[]){ 1, 0 }, 0, -1, 3);
 	copy_one(rt, 4, 2, (long[]){ 1024, 128 }, (int[]){ 0, 1 }, (int[]){ 1, 0 }, 0, -1, 3);
 	copy_one(rt, 4, 1, (long[]){ 65536 * 2 }, (int[]){ 0 }, (int[]){ 0 }, 0, -1, 3);
+	copy_one(rt, 2, 2, (long[]){ 3, 40000 }, (int[]){ 0, 1 }, (int[]){ 0, 1 }, 5, -1, 3);
+	for (int step = -3; step <= 3; step++) copy_steps(rt, step);
 	copy_one(rt, 8, 0, NULL, NULL, NULL, 0, -1, 1);
 	copy_one(rt, 8, 2, (long[]){ 1, 1 }, (int[]){ 0, 1 }, (int[]){ 1, 0 }, 0, -1, 1);
 }
