@@ -73,6 +73,8 @@ typedef struct Isa {
 	void (*scale_f64)(double *y, const double *x, double s, long n);
 	void (*back_f32)(float *dx, const float *y, const float *g, float dot, long n);
 	void (*back_f64)(double *dx, const double *y, const double *g, double dot, long n);
+	/* how many of n keys, a multiple of 32, are above each */
+	void (*above)(int *out, const int *key, long n);
 	GroupIsa_f32 group_f32;
 	GroupIsa_f64 group_f64;
 	PoolIsa_f32 pool_f32;

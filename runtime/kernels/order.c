@@ -1,15 +1,18 @@
 /* order.c — order statistics of contiguous lines, and counts between levels.
  *
- * An element becomes a 64-bit key whose order as an unsigned number is the order wanted: NaN above infinity, the
- * zeros equal; inverted when the smallest come first.  What follows is the same for every type: a heap of the best for
- * topk, kept where the indices go, and the digits of the middle one, eight bits a pass, for median. */
+ * An element becomes a key whose order as an unsigned number is the order wanted: NaN above infinity, the zeros equal;
+ * inverted when the smallest come first.  What follows is the same for every type.  Keys of 32 bits, of lines that fit the lane's scratch:
+ * in short lines each counts the keys above it; in long ones the digits of the last key wanted, eight bits a pass, say which are
+ * chosen, and those are sorted by digits.  Everything else: a heap of the best for topk, kept where the indices go, and digits for median. */
 #include "runtime/kernels/kernels.h"
 
+#include <limits.h>
 #include <string.h>
 
-enum { KEYS = 512 };
+enum { KEYS = 512, SHORT = 128 };
 
 typedef struct Order {
+	const Isa *isa;
 	const struct pxlrt_axis *d;
 	long k;
 	uint64_t flip;                       /* all ones: smallest first */
@@ -20,32 +23,48 @@ typedef struct Order {
 
 /* --- keys --------------------------------------------------------------------------------------------------------- */
 
-static uint64_t float_key(uint64_t bits, int width, uint64_t inf)
-{
-	uint64_t sign = (uint64_t)1 << (width - 1), size = bits & (sign - 1);
-	if (size > inf) return ~(uint64_t)0 << (64 - width);
-	return (bits & sign ? sign - size : sign + size) << (64 - width);
+#define FLOAT_KEY(BITS) \
+static inline uint##BITS##_t float_key_##BITS(uint##BITS##_t bits, uint##BITS##_t inf) \
+{ \
+	uint##BITS##_t sign = (uint##BITS##_t)1 << (BITS - 1), size = bits & (sign - 1), key = bits & sign ? sign - size : sign + size; \
+	return size > inf ? ~(uint##BITS##_t)0 : key; \
 }
+FLOAT_KEY(32)
+FLOAT_KEY(64)
 
 #define KEYS_OF(T, key) { const T *v = (const T *)x; for (long i = 0; i < n; i++) out[i] = (key) ^ flip; break; }
+#define HIGH32 ((uint32_t)1 << 31)
+#define HIGH64 ((uint64_t)1 << 63)
+
+static int is_narrow(int dtype) { return dtype_info[dtype].size <= 4; }
 
 /* of n elements of x */
+static void keys_32(int dtype, const void *x, long n, uint32_t flip, uint32_t *out)
+{
+	switch (dtype) {
+	case DT_F32:  KEYS_OF(uint32_t, float_key_32(v[i], 0xffu << 23))
+	case DT_F16:  KEYS_OF(uint16_t, float_key_32((uint32_t)v[i] << 16, 0x1fu << 26))
+	case DT_BF16: KEYS_OF(uint16_t, float_key_32((uint32_t)v[i] << 16, 0xffu << 23))
+	case DT_I32:  KEYS_OF(uint32_t, v[i] ^ HIGH32)
+	case DT_U32:  KEYS_OF(uint32_t, v[i])
+	case DT_I16:  KEYS_OF(uint16_t, (uint32_t)v[i] << 16 ^ HIGH32)
+	case DT_U16:  KEYS_OF(uint16_t, (uint32_t)v[i] << 16)
+	case DT_I8:   KEYS_OF(uint8_t, (uint32_t)v[i] << 24 ^ HIGH32)
+	default:      KEYS_OF(uint8_t, (uint32_t)v[i] << 24)
+	}
+}
+
+/* n <= KEYS of any type: narrow ones are the upper half */
 static void keys(int dtype, const void *x, long n, uint64_t flip, uint64_t *out)
 {
-	enum { I32 = 32, I16 = 48, I8 = 56 };
+	uint32_t narrow[KEYS];
 	switch (dtype) {
-	case DT_F64:  KEYS_OF(uint64_t, float_key(v[i], 64, 0x7ffull << 52))
-	case DT_F32:  KEYS_OF(uint32_t, float_key(v[i], 32, 0xffull << 23))
-	case DT_F16:  KEYS_OF(uint16_t, float_key(v[i], 16, 0x1full << 10))
-	case DT_BF16: KEYS_OF(uint16_t, float_key(v[i], 16, 0xffull << 7))
-	case DT_I64:  KEYS_OF(uint64_t, v[i] ^ (uint64_t)1 << 63)
-	case DT_U64:  KEYS_OF(uint64_t, v[i])
-	case DT_I32:  KEYS_OF(uint32_t, (uint64_t)(v[i] ^ 1u << 31) << I32)
-	case DT_U32:  KEYS_OF(uint32_t, (uint64_t)v[i] << I32)
-	case DT_I16:  KEYS_OF(uint16_t, (uint64_t)(v[i] ^ 1u << 15) << I16)
-	case DT_U16:  KEYS_OF(uint16_t, (uint64_t)v[i] << I16)
-	case DT_I8:   KEYS_OF(uint8_t, (uint64_t)(v[i] ^ 1u << 7) << I8)
-	default:      KEYS_OF(uint8_t, (uint64_t)v[i] << I8)
+	case DT_F64: KEYS_OF(uint64_t, float_key_64(v[i], 0x7ffull << 52))
+	case DT_I64: KEYS_OF(uint64_t, v[i] ^ HIGH64)
+	case DT_U64: KEYS_OF(uint64_t, v[i])
+	default:
+		keys_32(dtype, x, n, (uint32_t)flip, narrow);
+		for (long i = 0; i < n; i++) out[i] = (uint64_t)narrow[i] << 32;
 	}
 }
 
@@ -56,7 +75,124 @@ static uint64_t key_at(const Order *s, const char *line, long i)
 	return k;
 }
 
-/* --- topk: a heap whose root is the worst of the k best ------------------------------------------------------------- */
+/* --- lines in the lane's scratch --------------------------------------------------------------------------------------- */
+
+static int fits(const struct pxlrt_axis *d) { return is_narrow(d->dtype) && d->n <= RT_SCRATCH_BYTES / 16; }
+
+/* where each of n <= SHORT keys stands when the highest come first, and of equals the first */
+static void ranks(const Isa *isa, const uint32_t *key, long n, int *rank)
+{
+	enum { STEP = 32 };
+	int with_sign[SHORT] = { 0 }, equals[SHORT];
+	long i, all = (n + STEP - 1) / STEP * STEP;
+	memset(equals, 0, (size_t)n * sizeof *equals);
+	for (i = 0; i < n; i++) with_sign[i] = (int)(key[i] ^ HIGH32);
+	for (; i < all; i++) with_sign[i] = INT_MIN;
+	isa->above(rank, with_sign, all);
+	for (i = 0; i < n; i++) rank[i] += equals[rank[i]]++;
+}
+
+/* the key that would stand at `rank`; room is for n */
+static uint32_t key_of_rank(const Isa *isa, const uint32_t *key, long n, long rank, uint32_t *room)
+{
+	for (int shift = 24; shift >= 0 && n > SHORT; shift -= 8) {
+		unsigned count[256] = { 0 }, digit = 255;
+		for (long i = 0; i < n; i++) count[key[i] >> shift & 255]++;
+		for (; rank >= count[digit]; digit--) rank -= count[digit];
+		long m = 0;
+		for (long i = 0; i < n; i++) {
+			uint32_t it = key[i];
+			room[m] = it;
+			m += (it >> shift & 255) == digit;
+		}
+		key = room, n = m;
+	}
+	if (n > SHORT) return key[0];                        /* all that are left are equal */
+	int at[SHORT];
+	long i = 0;
+	ranks(isa, key, n, at);
+	while (at[i] != rank) i++;
+	return key[i];
+}
+
+/* an item is a key, inverted, above its position */
+static uint64_t item_of(uint32_t key, long i) { return (uint64_t)~key << 32 | (uint64_t)i; }
+
+/* A key that at least k are not below.  Few: of so many parts of the line, k have a highest key that is not below it, and not
+ * many keys are. */
+static uint32_t bar_for(const Isa *isa, const uint32_t *key, long n, long k, uint32_t *room)
+{
+	enum { PARTS = 64 };
+	uint32_t highest[PARTS];
+	if (k > PARTS / 2) return key_of_rank(isa, key, n, k - 1, room);
+	memcpy(highest, key, sizeof highest);
+	for (long i = PARTS; i + PARTS <= n; i += PARTS)
+		for (int j = 0; j < PARTS; j++) highest[j] = highest[j] > key[i + j] ? highest[j] : key[i + j];
+	return key_of_rank(isa, highest, PARTS, k - 1, room);
+}
+
+/* the keys that are not below `bar` as items, in order of position */
+static long not_below(uint32_t bar, const uint32_t *key, long n, uint64_t *item)
+{
+	long m = 0;
+	for (long i = 0; i < n; i++) {
+		item[m] = item_of(key[i], i);
+		m += key[i] >= bar;
+	}
+	return m;
+}
+
+/* n items by their keys, equal ones as they stood; what is returned is a or b */
+static const uint64_t *sorted(uint64_t *a, uint64_t *b, long n)
+{
+	unsigned count[4][256] = { { 0 } };
+	for (long i = 0; i < n; i++)
+		for (int d = 0; d < 4; d++) count[d][a[i] >> (32 + 8 * d) & 255]++;
+	for (int d = 0, shift = 32; d < 4; d++, shift += 8) {
+		unsigned *at = count[d], sum = 0;
+		if (at[a[0] >> shift & 255] == n) continue;
+		for (int v = 0; v < 256; v++) {
+			unsigned here = at[v];
+			at[v] = sum;
+			sum += here;
+		}
+		for (long i = 0; i < n; i++) b[at[a[i] >> shift & 255]++] = a[i];
+		uint64_t *swap = a;
+		a = b, b = swap;
+	}
+	return a;
+}
+
+static void best_by_rank(const Order *s, const char *line, int *index)
+{
+	uint32_t key[SHORT];
+	int rank[SHORT], at[SHORT];
+	keys_32(s->d->dtype, line, s->d->n, (uint32_t)s->flip, key);
+	ranks(s->isa, key, s->d->n, rank);
+	for (long i = 0; i < s->d->n; i++) at[rank[i]] = (int)i;
+	memcpy(index, at, (size_t)s->k * sizeof *at);
+}
+
+static void best_by_digits(const Order *s, const char *line, void *scratch, int *index)
+{
+	long n = s->d->n, k = s->k;
+	uint64_t *item = scratch, *other = item + n;
+	uint32_t *key = (uint32_t *)(void *)other;           /* until the items are made */
+	keys_32(s->d->dtype, line, n, (uint32_t)s->flip, key);
+	long m = not_below(k < n ? bar_for(s->isa, key, n, k, key + n) : 0, key, n, item);
+	if (m > SHORT) {
+		const uint64_t *best = sorted(item, other, m);
+		for (long i = 0; i < k; i++) index[i] = (int)best[i];
+		return;
+	}
+	int rank[SHORT];
+	for (long i = 0; i < m; i++) key[i] = ~(uint32_t)(item[i] >> 32);
+	ranks(s->isa, key, m, rank);
+	for (long i = 0; i < m; i++)
+		if (rank[i] < k) index[rank[i]] = (int)item[i];
+}
+
+/* --- topk of other lines: a heap whose root is the worst of the k best --------------------------------------------------- */
 
 typedef struct Item { uint64_t key; int at; } Item;
 static int worse(Item a, Item b) { return a.key != b.key ? a.key < b.key : a.at > b.at; }
@@ -99,25 +235,38 @@ static void best_of_line(const Order *s, const char *line, int *heap)
 	}
 }
 
+/* y[i] = line[index[i]] */
+static void pick(const Order *s, const char *line, const int *index, char *y)
+{
+#define PICK(T) for (long i = 0; i < s->k; i++) ((T *)(void *)y)[i] = ((const T *)(const void *)line)[index[i]]
+	switch (dtype_size(s->d->dtype)) {
+	case 1: PICK(char); break;
+	case 2: PICK(short); break;
+	case 4: PICK(int); break;
+	default: PICK(i64);
+	}
+}
+
 static int topk_body(RtLane *ln, void *ctx, long lo, long hi)
 {
 	const Order *s = ctx;
 	long size = (long)dtype_size(s->d->dtype);
-	(void)ln;
 	for (long r = lo; r < hi; r++) {
 		const char *line = s->x + r * s->d->n * size;
 		int *index = s->index + r * s->k;
-		best_of_line(s, line, index);
-		for (long i = 0; i < s->k; i++) memcpy(s->y + (r * s->k + i) * size, line + index[i] * size, (size_t)size);
+		if (!fits(s->d)) best_of_line(s, line, index);
+		else if (s->d->n <= SHORT) best_by_rank(s, line, index);
+		else best_by_digits(s, line, ln->scratch, index);
+		pick(s, line, index, s->y + r * s->k * size);
 	}
 	return 0;
 }
 
 int k_topk(struct pxlrt_lane *ln, const struct pxlrt_axis *d, long k, int smallest, const void *x, void *y, int *index)
 {
-	Order s = { d, k, smallest ? ~(uint64_t)0 : 0, x, y, index };
+	Order s = { isa_of(rt_lane(ln)), d, k, smallest ? ~(uint64_t)0 : 0, x, y, index };
 	if (d->outer <= 0 || k <= 0) return 0;
-	return span_run(rt_lane(ln), topk_body, &s, d->outer, piece_of(d->outer, (double)(2 * d->n + 20 * k)));
+	return span_run(rt_lane(ln), topk_body, &s, d->outer, piece_of(d->outer, (double)(2 * d->n + 8 * k)));
 }
 
 /* --- median: digit by digit -------------------------------------------------------------------------------------------- */
@@ -148,18 +297,31 @@ static long first_with(const Order *s, const char *line, uint64_t want)
 	}
 }
 
+static long median_at(const Order *s, const char *line)
+{
+	uint64_t prefix = 0;
+	long rank = (s->d->n - 1) / 2;
+	int shift = 64, end = is_narrow(s->d->dtype) ? 32 : 0;
+	while ((shift -= 8) >= end) prefix = prefix << 8 | next_digit(s, line, prefix, shift, &rank);
+	return first_with(s, line, prefix << end);
+}
+
+static long median_in_scratch(const Order *s, const char *line, uint32_t *key)
+{
+	long n = s->d->n, i = 0;
+	keys_32(s->d->dtype, line, n, 0, key);
+	uint32_t middle = key_of_rank(s->isa, key, n, n - 1 - (n - 1) / 2, key + n);
+	while (key[i] != middle) i++;
+	return i;
+}
+
 static int median_body(RtLane *ln, void *ctx, long lo, long hi)
 {
 	const Order *s = ctx;
 	long size = (long)dtype_size(s->d->dtype);
-	(void)ln;
 	for (long r = lo; r < hi; r++) {
 		const char *line = s->x + r * s->d->n * size;
-		uint64_t prefix = 0;
-		long rank = (s->d->n - 1) / 2;
-		int shift = 64, end = 64 - 8 * (int)size;        /* a key has no digits below those of its type */
-		while ((shift -= 8) >= end) prefix = prefix << 8 | next_digit(s, line, prefix, shift, &rank);
-		s->index[r] = (int)first_with(s, line, prefix << end);
+		s->index[r] = (int)(fits(s->d) ? median_in_scratch(s, line, ln->scratch) : median_at(s, line));
 		memcpy(s->y + r * size, line + s->index[r] * size, (size_t)size);
 	}
 	return 0;
@@ -167,10 +329,10 @@ static int median_body(RtLane *ln, void *ctx, long lo, long hi)
 
 int k_median(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *x, void *y, int *index)
 {
-	Order s = { d, 1, 0, x, y, index };
+	Order s = { isa_of(rt_lane(ln)), d, 1, 0, x, y, index };
 	if (d->outer <= 0) return 0;
 	if (d->n <= 0) return lane_fault(rt_lane(ln), "the median of no elements");
-	return span_run(rt_lane(ln), median_body, &s, d->outer, piece_of(d->outer, 10.0 * (double)d->n));
+	return span_run(rt_lane(ln), median_body, &s, d->outer, piece_of(d->outer, 5.0 * (double)d->n));
 }
 
 /* --- counts between levels ------------------------------------------------------------------------------------------------ */

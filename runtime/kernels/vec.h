@@ -281,6 +281,21 @@ EXP_SUM(f64, double)
 SCALE_BACK(f32, float)
 SCALE_BACK(f64, double)
 
+/* --- order: 32 keys at a time against all ------------------------------------------------------------------------ */
+
+static void above(int *out, const int *key, long n)
+{
+	enum { GROUP = 32, VECS = 4 * GROUP / VEC_BYTES };
+	typedef int Keys __attribute__((vector_size(VEC_BYTES)));
+	for (long i = 0; i < n; i += GROUP) {
+		Keys k[VECS], count[VECS] = { { 0 } };
+		memcpy(k, key + i, sizeof k);
+		for (long j = 0; j < n; j++)
+			for (int v = 0; v < VECS; v++) count[v] -= key[j] > k[v];
+		memcpy(out + i, count, sizeof count);
+	}
+}
+
 /* --- norms of groups: h = (x - mean) inv; sums over 64 lanes as above ------------------------------------------------- */
 
 #define GROUP_NORMS(S, T) \
@@ -433,7 +448,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 	}, \
 	.isa = { \
 		.name = label, .sum = BY_CLASS(sum), .prod = BY_CLASS(prod), .max = BY_CLASS(max), .min = BY_CLASS(min), \
-		.exp_sum_f32 = EXP_SUM_F32, .exp_sum_f64 = exp_sum_f64, .philox = philox_words, \
+		.exp_sum_f32 = EXP_SUM_F32, .exp_sum_f64 = exp_sum_f64, .philox = philox_words, .above = above, \
 		.scale_f32 = scale_f32, .scale_f64 = scale_f64, .back_f32 = back_f32, .back_f64 = back_f64, \
 		.group_f32 = { spread_f32, normed_f32, norm_dots_f32, norm_sums_f32, norm_back_f32 }, \
 		.group_f64 = { spread_f64, normed_f64, norm_dots_f64, norm_sums_f64, norm_back_f64 }, \
