@@ -14,6 +14,7 @@ typedef unsigned long long u64;
 enum { CACHE_LINE = 64 };
 enum { BLOCK_MAX = 1024 };                   /* elements a block on the stack holds, of the widest class */
 enum { DRAW = 256 };                         /* counters drawn at a time: four words each fill a block */
+enum { BUNDLE = 7 };                         /* rows that reductions take at a time: after the first, nine times so many are a band */
 typedef union Block { float f32[BLOCK_MAX]; double f64[BLOCK_MAX]; i64 i[BLOCK_MAX]; u64 u[BLOCK_MAX]; } Block;
 
 /* accumulator of a sum or product: floats in double, integers wrap */
@@ -65,6 +66,14 @@ typedef struct Isa {
 	void (*prod[PXLRT_NCLASS])(Acc *out, const void *x, long n);
 	void (*max[PXLRT_NCLASS])(void *out, const void *x, long n);
 	void (*min[PXLRT_NCLASS])(void *out, const void *x, long n);
+	/* Σ |x| and Σ x² in the same way */
+	void (*l1[2])(Acc *out, const void *x, long n);
+	void (*sumsq[2])(Acc *out, const void *x, long n);
+	/* acc op= each of BUNDLE rows of n elements, one after the other */
+	void (*add_rows[PXLRT_NCLASS])(void *acc, const void *rows, long stride, long n);
+	void (*mul_rows[PXLRT_NCLASS])(void *acc, const void *rows, long stride, long n);
+	void (*max_rows[PXLRT_NCLASS])(void *acc, const void *rows, long stride, long n);
+	void (*min_rows[PXLRT_NCLASS])(void *acc, const void *rows, long stride, long n);
 	/* y = e^(x - m), returns Σ y; y may be x */
 	double (*exp_sum_f32)(float *y, const float *x, float m, long n);
 	double (*exp_sum_f64)(double *y, const double *x, double m, long n);

@@ -14,7 +14,7 @@
 #include <limits.h>
 #include <string.h>
 
-enum { PIECE = 65536, BAND = 64, COLS = 256, AHEAD = 6 };
+enum { PIECE = 65536, BAND = 64, COLS = 256 };
 
 typedef struct Axes { int n; long dim[PXLRT_MAXRANK], stride[PXLRT_MAXRANK], count; } Axes;
 
@@ -104,7 +104,9 @@ static void acc_add(const Fold *f, Acc *a, const Acc *b)
 static Acc block_fold(const Fold *f, const void *x, long n)
 {
 	Acc a = { .u = 0 };
-	if (f->op == PXLRT_PROD) f->isa->prod[f->cls](&a, x, n);
+	if (f->op == PXLRT_L1) f->isa->l1[f->cls == PXLRT_F64](&a, x, n);
+	else if (f->op == PXLRT_SUMSQ) f->isa->sumsq[f->cls == PXLRT_F64](&a, x, n);
+	else if (f->op == PXLRT_PROD) f->isa->prod[f->cls](&a, x, n);
 	else if (!is_extreme(f->op)) f->isa->sum[f->cls](&a, x, n);
 	else {
 		Block b;
@@ -116,7 +118,7 @@ static Acc block_fold(const Fold *f, const void *x, long n)
 	return a;
 }
 
-/* what is summed: |x|, x², e^(x - m) */
+/* what is summed: |x|, x² (of rows the fold does that), e^(x - m) */
 static void block_map(const Fold *f, Block *b, long n, const void *m, long m_stride)
 {
 	Block mm;
@@ -167,12 +169,13 @@ static Acc row_stretch(const Fold *f, const char *x, long stride, long n, const 
 {
 	Block b;
 	Acc a = acc_start(f);
-	int direct = stride == 1 && is_native(f->dtype) && !is_mapped(f);
+	int direct = stride == 1 && is_native(f->dtype) && f->op != FOLD_SUMEXP;
 	if (direct && n <= BLOCK_MAX) return block_fold(f, x, n);
 	for (long at = 0; at < n; at += BLOCK_MAX) {
 		long k = min_l(BLOCK_MAX, n - at);
 		const void *src = at_elem(x, f->dtype, at * stride);
-		if (!direct) f->rt->ld[f->dtype](&b, src, stride, k), block_map(f, &b, k, m, 0);
+		if (!direct) f->rt->ld[f->dtype](&b, src, stride, k);
+		if (f->op == FOLD_SUMEXP) block_map(f, &b, k, m, 0);
 		Acc p = block_fold(f, direct ? src : &b, k);
 		acc_add(f, &a, &p);
 	}
@@ -219,10 +222,36 @@ static double max_value(Fold *f, const char *base, void *m)
 	return a.f;
 }
 
+/* contiguous rows of a block's length; results go in blocks too */
+static int is_short(const Fold *f)
+{
+	return f->cls == PXLRT_F32 && f->op != FOLD_SUMEXP && f->red.n == 1 && f->red.stride[0] == 1 && f->red.count <= BLOCK_MAX;
+}
+
+static void short_rows(const Fold *f, long lo, long hi)
+{
+	long n = f->red.count;
+	Block x, y;
+	for (; lo < hi; lo += BLOCK_MAX) {
+		long k = min_l(BLOCK_MAX, hi - lo);
+		for (long i = 0; i < k; i++) {
+			const void *row = at_elem(f->x, f->dtype, axes_at(&f->kept, lo + i));
+			if (f->dtype != DT_F32) f->rt->ld[f->dtype](&x, row, 1, n), row = &x;
+			Acc a = block_fold(f, row, n);
+			y.f32[i] = (float)finish_float(f->final, a.f, 0, n);
+		}
+		f->rt->st[f->dtype](at_elem_mut(f->y, f->dtype, lo), 1, &y, k);
+	}
+}
+
 static int rows_body(RtLane *ln, void *ctx, long lo, long hi)
 {
 	Fold f = *(Fold *)ctx;
 	(void)ln;
+	if (is_short(&f)) {
+		short_rows(&f, lo, hi);
+		return 0;
+	}
 	for (long i = lo; i < hi; i++) {
 		double m[1] = { 0 }, max = 0;
 		const char *base = at_elem(f.x, f.dtype, axes_at(&f.kept, i));
@@ -285,41 +314,73 @@ static Acc block_get(const Fold *f, const Block *b, long i)
 	return a;
 }
 
-/* rows lie far apart: what comes after the next few is asked for early */
-static void fetch_ahead(const Fold *f, const char *row, long n)
+/* acc op= count rows, stride elements of the class apart */
+static void column_rows(const Fold *f, Block *acc, const char *rows, long stride, long count, long n)
 {
-	for (long at = 0; at < n * (long)class_size(f->cls); at += 64) __builtin_prefetch(row + at);
+	long step = stride * (long)class_size(f->cls);
+	if (count < BUNDLE) {
+		for (long r = 0; r < count; r++) column_step(f, acc, rows + r * step, n);
+		return;
+	}
+	(f->op == PXLRT_MAX ? f->isa->max_rows : f->op == PXLRT_MIN ? f->isa->min_rows : f->op == PXLRT_PROD ? f->isa->mul_rows : f->isa->add_rows)
+		[f->cls](acc, rows, stride, n);
+}
+
+static const char *column_row(const Fold *f, const char *base, long r) { return at_elem(base, f->dtype, axes_at(&f->red, r)); }
+
+/* rows lie far apart: the next few are asked for early */
+static void fetch_rows(const Fold *f, const char *base, long lo, long hi, long n)
+{
+	for (long r = lo; r < hi; r++) {
+		const char *row = column_row(f, base, r);
+		for (long at = 0; at < n * dtype_info[f->dtype].size; at += 64) __builtin_prefetch(row + at);
+	}
 }
 
 /* rows [lo, hi) of the reduced space into acc; rows that need neither widening nor mapping are used where they are */
 static void column_band(const Fold *f, const char *base, long stride, long n, long lo, long hi, const Block *m, Block *acc)
 {
-	Block x;
-	int direct = stride == 1 && is_native(f->dtype) && !is_mapped(f);
-	for (long r = lo; r < hi; r++) {
-		const char *row = at_elem(base, f->dtype, axes_at(&f->red, r));
-		Block *to = r == lo ? acc : &x;
-		if (direct && r + AHEAD < f->red.count) fetch_ahead(f, at_elem(base, f->dtype, axes_at(&f->red, r + AHEAD)), n);
-		if (direct && r > lo) {
-			column_step(f, acc, row, n);
-			continue;
+	Block room[2];
+	_Static_assert(BUNDLE * COLS * sizeof(double) <= sizeof room, "rows fit");
+	long row = COLS * (long)class_size(f->cls);
+	int direct = stride == 1 && is_native(f->dtype) && !is_mapped(f) && f->red.n == 1;
+	f->rt->ld[f->dtype](acc, column_row(f, base, lo), stride, n);
+	block_map(f, acc, n, m, 1);
+	for (long r = lo + 1; r < hi; r += BUNDLE) {
+		long k = min_l(BUNDLE, hi - r);
+		if (stride == 1) fetch_rows(f, base, r + k, min_l(r + k + BUNDLE, f->red.count), n);
+		for (long i = 0; i < k && !direct; i++) {
+			Block *to = (Block *)(void *)((char *)room + i * row);
+			f->rt->ld[f->dtype](to, column_row(f, base, r + i), stride, n);
+			block_map(f, to, n, m, 1);
 		}
-		f->rt->ld[f->dtype](to, row, stride, n);
-		block_map(f, to, n, m, 1);
-		if (r > lo) column_step(f, acc, &x, n);
+		column_rows(f, acc, direct ? column_row(f, base, r) : (char *)room, direct ? f->red.stride[0] : COLS, k, n);
 	}
 }
+
+static void add_block(const Fold *f, Acc *out, const Block *b, long n)
+{
+	if (f->cls == PXLRT_F32 && f->op != PXLRT_PROD && !is_extreme(f->op)) {
+		for (long j = 0; j < n; j++) out[j].f += (double)b->f32[j];
+		return;
+	}
+	for (long j = 0; j < n; j++) {
+		Acc p = block_get(f, b, j);
+		acc_add(f, &out[j], &p);
+	}
+}
+
+/* extremes need no other type than their own, and so no bands */
+static long band_of(const Fold *f) { return is_extreme(f->op) ? f->red.count : BAND; }
 
 static void columns_fold(const Fold *f, const char *base, long stride, long n, const Block *m, Acc *out)
 {
 	Block acc;
+	long band = band_of(f);
 	for (long j = 0; j < n; j++) out[j] = acc_start(f);
-	for (long r = 0; r < f->red.count; r += BAND) {
-		column_band(f, base, stride, n, r, min_l(r + BAND, f->red.count), m, &acc);
-		for (long j = 0; j < n; j++) {
-			Acc p = block_get(f, &acc, j);
-			acc_add(f, &out[j], &p);
-		}
+	for (long r = 0; r < f->red.count; r += band) {
+		column_band(f, base, stride, n, r, min_l(r + band, f->red.count), m, &acc);
+		add_block(f, out, &acc, n);
 	}
 }
 
@@ -335,7 +396,7 @@ static void columns_block(Fold *f, long at, long stride, long n)
 	Acc out[COLS], max[COLS];
 	Block m;
 	const char *base = at_elem(f->x, f->dtype, axes_at(&f->kept, at));
-	if (f->beside == 1 && f->red.count <= BAND && f->final == f->op && f->op != FOLD_SUMEXP) {      /* the one band is the result */
+	if (f->beside == 1 && f->red.count <= band_of(f) && f->final == f->op && f->op != FOLD_SUMEXP) {      /* the one band is the result */
 		column_band(f, base, stride, n, 0, f->red.count, NULL, &m);
 		f->rt->st[f->dtype](at_elem_mut(f->y, f->dtype, at), 1, &m, n);
 		return;

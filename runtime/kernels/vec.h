@@ -260,6 +260,47 @@ FLOAT_FOLDS(f64, double)
 INT_FOLDS(i64, i64, LLONG_MIN, LLONG_MAX)
 INT_FOLDS(u64, u64, 0, ULLONG_MAX)
 
+/* sums of what is made of each element */
+#define FOLD_MAPPED(S, T, name, map) \
+	static void name##_##S(Acc *out, const void *block, long n) \
+	{ \
+		const T *x = block; \
+		T lane[LANES] = { 0 }; \
+		LANES_DO(n, { T q = x[i + j]; lane[j] += (map); }) \
+		TREE({ lane[j] += lane[j + w]; }) \
+		out->f = (double)lane[0]; \
+	}
+FOLD_MAPPED(f32, float, l1, abs_f32(q)) FOLD_MAPPED(f32, float, sumsq, q * q)
+FOLD_MAPPED(f64, double, l1, abs_f64(q)) FOLD_MAPPED(f64, double, sumsq, q * q)
+
+/* rows into an accumulator that is read and written once for all of them; an extreme of floats keeps a NaN beside it */
+#define ROW_STEP(k, step) { T q = x[k * stride + i]; step; }
+#define FOLD_ROWS(S, TYPE, name, step, value) \
+	static void name##_rows_##S(void *acc, const void *rows, long stride, long n) \
+	{ \
+		typedef TYPE T; \
+		T *y = acc; \
+		const T *x = rows; \
+		EACH(n) { \
+			T p = y[i], nan = p; \
+			ROW_STEP(0, step) ROW_STEP(1, step) ROW_STEP(2, step) ROW_STEP(3, step) ROW_STEP(4, step) ROW_STEP(5, step) ROW_STEP(6, step) \
+			(void)nan; \
+			y[i] = value; \
+		} \
+	}
+_Static_assert(BUNDLE == 7, "as many steps");
+#define FLOAT_ROWS(S, T) \
+	FOLD_ROWS(S, T, add, p += q, p) FOLD_ROWS(S, T, mul, p *= q, p) \
+	FOLD_ROWS(S, T, max, { nan = q == q ? nan : q; p = p > q ? p : q; }, nan == nan ? p : nan) \
+	FOLD_ROWS(S, T, min, { nan = q == q ? nan : q; p = p < q ? p : q; }, nan == nan ? p : nan)
+#define INT_ROWS(S, T) \
+	FOLD_ROWS(S, T, add, p = (T)((u64)p + (u64)q), p) FOLD_ROWS(S, T, mul, p = (T)((u64)p * (u64)q), p) \
+	FOLD_ROWS(S, T, max, p = p > q ? p : q, p) FOLD_ROWS(S, T, min, p = p < q ? p : q, p)
+FLOAT_ROWS(f32, float)
+FLOAT_ROWS(f64, double)
+INT_ROWS(i64, i64)
+INT_ROWS(u64, u64)
+
 /* whole rows: block sums are added up in double */
 #define EXP_SUM(S, T) \
 	static double exp_sum_##S(T *y, const T *x, T m, long n) \
@@ -448,6 +489,8 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 	}, \
 	.isa = { \
 		.name = label, .sum = BY_CLASS(sum), .prod = BY_CLASS(prod), .max = BY_CLASS(max), .min = BY_CLASS(min), \
+		.l1 = { l1_f32, l1_f64 }, .sumsq = { sumsq_f32, sumsq_f64 }, \
+		.add_rows = BY_CLASS(add_rows), .mul_rows = BY_CLASS(mul_rows), .max_rows = BY_CLASS(max_rows), .min_rows = BY_CLASS(min_rows), \
 		.exp_sum_f32 = EXP_SUM_F32, .exp_sum_f64 = exp_sum_f64, .philox = philox_words, .above = above, \
 		.scale_f32 = scale_f32, .scale_f64 = scale_f64, .back_f32 = back_f32, .back_f64 = back_f64, \
 		.group_f32 = { spread_f32, normed_f32, norm_dots_f32, norm_sums_f32, norm_back_f32 }, \
