@@ -127,6 +127,7 @@ static int run(RtLane *ln, Conv *c)
 	if (all < 1) return 0;
 	if (blocked_can_run(c)) return blocked_run(ln, c);
 	if (c->from_block || c->to_block || c->bias || c->relu) return RT_EINTERNAL;       /* rt_conv_blocks says no */
+	if (depthwise_fits(c)) return depthwise_run(ln, c);
 	c->row_block = min_l(c->rows, even_rows(c->rows, 512));
 	if (!conv_cut(c, c->row_block)) return span_run(ln, plain, c, (long)all, piece_of((long)all, depth * 20));
 	spread_out(c, depth);

@@ -85,4 +85,8 @@ void conv_offsets(const Conv *c, long k0, long n, long *off);
 typedef void (*ConvRun)(void *ctx, long column, long image, const long *at, long n);
 void conv_runs(const Conv *c, const ConvBox *b, ConvRun run, void *ctx);
 
+/* windows over one channel each; see depthwise.c */
+int depthwise_fits(const Conv *c);
+int depthwise_run(RtLane *ln, const Conv *c);
+
 #endif

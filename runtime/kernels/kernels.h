@@ -55,6 +55,10 @@ typedef struct PoolIsa_##S { \
 POOL_ISA(f32, float)
 POOL_ISA(f64, double)
 
+/* windows over one channel, f32; see depth.h: tap b of a row is tap[b] from the window's first column */
+enum { DEPTH_COLUMNS = 32, DEPTH_TAPS = 32 };
+typedef struct DepthPlane { long x[2], y[2], k[2], step[2], off[2], gap, part, tap[DEPTH_TAPS]; } DepthPlane;
+
 struct GemmIsa;
 struct GemmBf16;
 struct BlockIsa;
@@ -88,6 +92,8 @@ typedef struct Isa {
 	GroupIsa_f64 group_f64;
 	PoolIsa_f32 pool_f32;
 	PoolIsa_f64 pool_f64;
+	void (*depth_stage)(const DepthPlane *d, const float *x, float *room);
+	void (*depth_plane)(const DepthPlane *d, const float *room, const float *w, float *y);
 	/* random words and normals of n <= DRAW counters from c; see random.c */
 	void (*philox)(uint32_t *out, const uint32_t *key, uint64_t c, uint32_t tag, long n);
 	void (*normal_f32)(float *y, const uint32_t *words, float mean, float std, long n);

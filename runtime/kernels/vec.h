@@ -445,6 +445,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 #include "runtime/kernels/gemm_bf16.h"
 #include "runtime/kernels/pool.h"
 #include "runtime/kernels/blocks.h"
+#include "runtime/kernels/depth.h"
 
 #define F32_SLOT(n, ...) .n = f32_##n,
 #define F64_SLOT(n, ...) .n = f64_##n,
@@ -497,6 +498,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.group_f64 = { spread_f64, normed_f64, norm_dots_f64, norm_sums_f64, norm_back_f64 }, \
 		.pool_f32 = { pool_max_f32, pool_sum_f32, pool_divide_f32, pool_max_back_f32, pool_mean_back_f32 }, \
 		.pool_f64 = { pool_max_f64, pool_sum_f64, pool_divide_f64, pool_max_back_f64, pool_mean_back_f64 }, \
+		.depth_stage = depth_stage, .depth_plane = depth_plane, \
 		.normal_f32 = normals_f32, .normal_f64 = normals_f64, \
 		.stream = stream, .stream_end = stream_end, \
 		.gemm_f32 = &gemm_isa_f32, .gemm_f64 = &gemm_isa_f64, .gemm_bf16 = &bf16, .blocks = &block_isa, \
