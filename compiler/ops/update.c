@@ -130,7 +130,7 @@ OPDEF(copy_var_update, .type = "CopyVarUpdate", .type_inplace = "CopyVarUpdate",
 
 /* --- Adam and its family ------------------------------------------------------------------------------------------------
  * time_step is bumped first, through an in-place add whose result the rest reads; corrections are computed
- * once, as f32 scalars, and the step itself is one elementwise op. */
+ * once, as f32 scalars to multiply with, and the step itself is one elementwise op. */
 
 static int infer_decay(Infer *in)
 {
@@ -197,7 +197,7 @@ static Tensor *correction(Build *b, const Op *op, Tensor *n, const char *beta)
 {
 	Tensor *one = b_scalar(b, DT_F32, 1);
 	if (!n) return one;
-	return b_op2(b, OP_sub, one, b_op2(b, OP_pow, number(b, op, beta), n));
+	return b_op2(b, OP_div, one, b_op2(b, OP_sub, one, b_op2(b, OP_pow, number(b, op, beta), n)));
 }
 
 static Tensor *bumped(Build *b, const Op *op)
@@ -263,12 +263,12 @@ static int infer_step(Infer *in)
 }
 
 OPDEF(adam_step, .type = "AdamStep", .family = "update", .traits = PURE | ELTWISE | NO_GRAD | INTERNAL, .params = STEP_PARAMS, .infer = infer_step,
-	.expr = "m / c1 / (sqrt(v / c2) + eps) + wd * w if set(w) else m / c1 / (sqrt(v / c2) + eps)", .flops = 8, .sample = { 0.1, 2 },
-	.doc = "Adam's step with its corrections given.", .formula = "m / c1 / (sqrt(v / c2) + eps) + wd w");
+	.expr = "c1 * m / (sqrt(c2 * v) + eps) + wd * w if set(w) else c1 * m / (sqrt(c2 * v) + eps)", .flops = 8, .sample = { 0.1, 2 },
+	.doc = "Adam's step with its corrections given.", .formula = "c1 m / (sqrt(c2 v) + eps) + wd w");
 
 OPDEF(adamax_step, .type = "AdamaxStep", .family = "update", .traits = PURE | ELTWISE | NO_GRAD | INTERNAL, .params = STEP_PARAMS, .infer = infer_step,
-	.expr = "m / c1 / (v + eps) + wd * w if set(w) else m / c1 / (v + eps)", .flops = 6, .sample = { 0.1, 2 },
-	.doc = "Adamax's step with its correction given.", .formula = "m / c1 / (v + eps) + wd w");
+	.expr = "c1 * m / (v + eps) + wd * w if set(w) else c1 * m / (v + eps)", .flops = 6, .sample = { 0.1, 2 },
+	.doc = "Adamax's step with its correction given.", .formula = "c1 m / (v + eps) + wd w");
 
 /* --- adam_var_update -------------------------------------------------------------------------------------------------- */
 

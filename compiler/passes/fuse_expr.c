@@ -150,6 +150,7 @@ static int prim(Bind *b, FusePrim f, int x, int y, int z)
 	if (fuse_prim[f].only_float && !is_float_class(b->cls)) return fail(b, "a function of floats on integers");
 	if (known(b, x, &u) && (fuse_prim[f].arity == 1 || known(b, y, &v)) && fuse_prim[f].arity < 3 && fold(f, u, v, &r))
 		return literal(b, r);
+	if (f == FP_mul && known(b, x, &u) && u == 1) return to_class(b, y, b->cls);      /* factors that were left out */
 	n.arg[0] = to_class(b, x, b->cls);
 	if (fuse_prim[f].arity > 1) n.arg[1] = to_class(b, y, b->cls);
 	if (fuse_prim[f].arity > 2) n.arg[2] = to_class(b, z, b->cls);

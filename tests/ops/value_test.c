@@ -434,8 +434,8 @@ static void r_adam(Prog *p, const Op *op)
 }
 static void r_adam_plain(Prog *p, const Op *op) { (void)op; for (int k = 0; k < NY(0); k++) Y(0, k) = X(0, k) / (sqrt(X(1, k)) + 1e-7f); }
 static void r_adamax(Prog *p, const Op *op) { (void)op; for (int k = 0; k < NY(0); k++) Y(0, k) = X(0, k) / (1 - pow(0.9f, X(2, 0) + 1)) / (X(1, k) + 1e-7f); }
-static void r_step(Prog *p, const Op *op) { (void)op; for (int k = 0; k < NY(0); k++) Y(0, k) = X(0, k) / X(2, 0) / (sqrt(X(1, k) / X(3, 0)) + X(4, 0)); }
-static void r_max_step(Prog *p, const Op *op) { (void)op; for (int k = 0; k < NY(0); k++) Y(0, k) = X(0, k) / X(2, 0) / (X(1, k) + X(4, 0)); }
+static void r_step(Prog *p, const Op *op) { (void)op; for (int k = 0; k < NY(0); k++) Y(0, k) = X(0, k) * X(2, 0) / (sqrt(X(1, k) * X(3, 0)) + X(4, 0)); }
+static void r_max_step(Prog *p, const Op *op) { (void)op; for (int k = 0; k < NY(0); k++) Y(0, k) = X(0, k) * X(2, 0) / (X(1, k) + X(4, 0)); }
 static void r_var_update(Prog *p, const Op *op)
 {
 	(void)op;

@@ -93,9 +93,9 @@ WHOLE(var_update)
 }
 WHOLE(step)
 {
-	for (size_t k = 0; k < NY(0); k++) Y(0, k) = X(0, k) / X(2, 0) / (sqrtl(X(1, k) / X(3, 0)) + X(4, 0)), M(0, k) = fabsl(Y(0, k));
+	for (size_t k = 0; k < NY(0); k++) Y(0, k) = X(0, k) * X(2, 0) / (sqrtl(X(1, k) * X(3, 0)) + X(4, 0)), M(0, k) = fabsl(Y(0, k));
 }
-WHOLE(max_step) { for (size_t k = 0; k < NY(0); k++) Y(0, k) = X(0, k) / X(2, 0) / (X(1, k) + X(4, 0)), M(0, k) = fabsl(Y(0, k)); }
+WHOLE(max_step) { for (size_t k = 0; k < NY(0); k++) Y(0, k) = X(0, k) * X(2, 0) / (X(1, k) + X(4, 0)), M(0, k) = fabsl(Y(0, k)); }
 
 /* --- rows ----------------------------------------------------------------------------------------------------------------------------- */
 
