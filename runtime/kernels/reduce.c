@@ -118,16 +118,14 @@ static Acc block_fold(const Fold *f, const void *x, long n)
 	return a;
 }
 
-/* what is summed: |x|, x² (of rows the fold does that), e^(x - m) */
-static void block_map(const Fold *f, Block *b, long n, const void *m, long m_stride)
+/* what is summed in columns: |x|, x², e^(x - m); of rows the folds make it */
+static void block_map(const Fold *f, Block *b, long n, const Block *m)
 {
-	Block mm;
 	if (f->op != PXLRT_L1 && f->op != PXLRT_SUMSQ && f->op != FOLD_SUMEXP) return;
-	if (f->op == FOLD_SUMEXP) f->rt->ld[f->cls == PXLRT_F64 ? DT_F64 : DT_F32](&mm, m, m_stride, n);
 #define MAP(S) \
 	if (f->op == PXLRT_L1) f->rt->S.abs(b->S, b->S, n); \
 	else if (f->op == PXLRT_SUMSQ) f->rt->S.mul(b->S, b->S, b->S, n); \
-	else f->rt->S.sub(b->S, b->S, mm.S, n), f->rt->S.exp(b->S, b->S, n)
+	else f->rt->S.sub(b->S, b->S, m->S, n), f->rt->S.exp(b->S, b->S, n)
 	if (f->cls == PXLRT_F64) { MAP(f64); }
 	else { MAP(f32); }
 }
@@ -174,9 +172,11 @@ static Acc row_stretch(const Fold *f, const char *x, long stride, long n, const 
 	for (long at = 0; at < n; at += BLOCK_MAX) {
 		long k = min_l(BLOCK_MAX, n - at);
 		const void *src = at_elem(x, f->dtype, at * stride);
+		Acc p;
 		if (!direct) f->rt->ld[f->dtype](&b, src, stride, k);
-		if (f->op == FOLD_SUMEXP) block_map(f, &b, k, m, 0);
-		Acc p = block_fold(f, direct ? src : &b, k);
+		if (f->op != FOLD_SUMEXP) p = block_fold(f, direct ? src : &b, k);
+		else if (f->cls == PXLRT_F64) p.f = f->isa->exp_sum_f64(b.f64, b.f64, *(const double *)m, k);
+		else p.f = f->isa->exp_sum_f32(b.f32, b.f32, *(const float *)m, k);
 		acc_add(f, &a, &p);
 	}
 	return a;
@@ -345,14 +345,14 @@ static void column_band(const Fold *f, const char *base, long stride, long n, lo
 	long row = COLS * (long)class_size(f->cls);
 	int direct = stride == 1 && is_native(f->dtype) && !is_mapped(f) && f->red.n == 1;
 	f->rt->ld[f->dtype](acc, column_row(f, base, lo), stride, n);
-	block_map(f, acc, n, m, 1);
+	block_map(f, acc, n, m);
 	for (long r = lo + 1; r < hi; r += BUNDLE) {
 		long k = min_l(BUNDLE, hi - r);
 		if (stride == 1) fetch_rows(f, base, r + k, min_l(r + k + BUNDLE, f->red.count), n);
 		for (long i = 0; i < k && !direct; i++) {
 			Block *to = (Block *)(void *)((char *)room + i * row);
 			f->rt->ld[f->dtype](to, column_row(f, base, r + i), stride, n);
-			block_map(f, to, n, m, 1);
+			block_map(f, to, n, m);
 		}
 		column_rows(f, acc, direct ? column_row(f, base, r) : (char *)room, direct ? f->red.stride[0] : COLS, k, n);
 	}

@@ -1,7 +1,8 @@
 /* softmax.c — softmax along one axis and its gradient.
  *
  * A line is x[o, :, i].  Lines that are contiguous (inner = 1) are taken one by one, f32 and f64 in place of
- * storage, 16-bit floats through blocks (their exponentials are taken twice rather than kept).  Otherwise COLS
+ * storage, 16-bit floats through blocks (if there is more than one,
+ * exponentials are taken twice rather than kept).  Otherwise COLS
  * neighbouring lines go together, row by row.  Sums are in double. */
 #include "runtime/kernels/kernels.h"
 
@@ -50,6 +51,19 @@ SOFT_LINE(f32, float, PXLRT_F32)
 SOFT_LINE(f64, double, PXLRT_F64)
 
 static const void *elem(const Soft *s, const char *p, long at) { return at_elem(p, s->d->dtype, at); }
+
+/* a line of one block: its exponentials are kept */
+static void soft_block_half(const Soft *s, long at, long n)
+{
+	int t = s->d->dtype;
+	float m;
+	Block b;
+	s->rt->ld[t](&b, elem(s, s->x, at), 1, n);
+	s->isa->max[PXLRT_F32](&m, &b, n);
+	double sum = s->isa->exp_sum_f32(b.f32, b.f32, m, n);
+	s->isa->scale_f32(b.f32, b.f32, (float)(1 / sum), n);
+	s->rt->st[t](at_elem_mut(s->y, t, at), 1, &b, n);
+}
 
 static void soft_line_half(const Soft *s, long at, long n)
 {
@@ -164,7 +178,7 @@ static int soft_body(RtLane *ln, void *ctx, long lo, long hi)
 		else if (inner > 1) (back ? back_columns_f32 : soft_columns_f32)(s, base, cols);
 		else if (t == DT_F32) (back ? back_line_f32 : soft_line_f32)(s, base, n);
 		else if (t == DT_F64) (back ? back_line_f64 : soft_line_f64)(s, base, n);
-		else (back ? back_line_half : soft_line_half)(s, base, n);
+		else (back ? back_line_half : n <= BLOCK_MAX ? soft_block_half : soft_line_half)(s, base, n);
 	}
 	return 0;
 }
