@@ -121,24 +121,26 @@ static void store(const Soft *s, const Block *b, long base, long r, long n)
 	s->rt->st[s->d->dtype](at_elem_mut(s->y, s->d->dtype, base + r * s->d->inner), 1, b, n);
 }
 
+/* the exponentials stay in y where that holds them as they are */
 #define SOFT_COLUMNS(S, T) \
 static void soft_columns_##S(const Soft *s, long base, long n) \
 { \
 	Block m, x, inv; \
 	double sum[COLS] = { 0 }; \
+	int keep = is_native(s->d->dtype); \
 	load(s, &m, s->x, base, 0, n); \
 	for (long r = 1; r < s->d->n; r++) load(s, &x, s->x, base, r, n), s->rt->S.max(m.S, m.S, x.S, n); \
 	for (long r = 0; r < s->d->n; r++) { \
 		load(s, &x, s->x, base, r, n); \
 		s->rt->S.sub(x.S, x.S, m.S, n); \
 		s->rt->S.exp(x.S, x.S, n); \
+		if (keep) store(s, &x, base, r, n); \
 		for (long j = 0; j < n; j++) sum[j] += (double)x.S[j]; \
 	} \
 	for (long j = 0; j < n; j++) inv.S[j] = (T)(1 / sum[j]); \
 	for (long r = 0; r < s->d->n; r++) { \
-		load(s, &x, s->x, base, r, n); \
-		s->rt->S.sub(x.S, x.S, m.S, n); \
-		s->rt->S.exp(x.S, x.S, n); \
+		load(s, &x, keep ? s->y : s->x, base, r, n); \
+		if (!keep) s->rt->S.sub(x.S, x.S, m.S, n), s->rt->S.exp(x.S, x.S, n); \
 		s->rt->S.mul(x.S, x.S, inv.S, n); \
 		store(s, &x, base, r, n); \
 	} \
