@@ -72,10 +72,10 @@ $(BUILD)/libpxl.so: $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
 
 # The runtime alone, with the portable products: what `pxlc build` ships. It travels inside libpxl (runtime_archive).
-RT_OBJ := $(filter-out %/onednn.o $(BUILD)/o/runtime/formats/%,$(filter $(BUILD)/o/runtime/%,$(LIB_OBJ)))
+RT_OBJ := $(filter-out $(BUILD)/o/runtime/formats/%,$(filter $(BUILD)/o/runtime/%,$(LIB_OBJ)))
 $(BUILD)/libpxlrt.a: $(RT_OBJ)
 	@rm -f $@
-	$(call say,ld $@) $(LD) -r --defsym k_matmul_onednn=k_matmul_portable -o $(BUILD)/o/pxlrt.o.tmp $(RT_OBJ)
+	$(call say,ld $@) $(LD) -r -o $(BUILD)/o/pxlrt.o.tmp $(RT_OBJ)
 	@objcopy -g --wildcard --keep-global-symbol='rt_*' --keep-global-symbol='dtype_*' $(BUILD)/o/pxlrt.o.tmp $(BUILD)/o/pxlrt.o
 	@rm $(BUILD)/o/pxlrt.o.tmp
 	@ar rcs $@ $(BUILD)/o/pxlrt.o

@@ -99,7 +99,7 @@ typedef struct RtMap {
 typedef struct RtOptions {
 	uint64_t seed;
 	int threads;                         /* at most; 0: all processors */
-	int portable;                        /* kernels without oneDNN */
+	int portable;                        /* nothing any more: all kernels are our own */
 	int detached;                        /* weights stay with the host until rt_session_attach */
 	RtAlloc alloc;
 	void (*print)(void *user, const char *text, size_t len);   /* print_tensor's output; NULL drops it */
@@ -147,7 +147,7 @@ RtTraffic rt_session_traffic(const RtSession *s);
 uint64_t rt_session_runs(const RtSession *s);
 void     rt_session_set_runs(RtSession *s, uint64_t runs);
 
-const struct pxlrt *rt_table(int portable);   /* the table emitted code is called with */
+const struct pxlrt *rt_table(void);   /* the table emitted code is called with */
 
 /* Do kernels take this window with its sides blocked as it says, and is that worth having?  Not asked of windows that are plain on
  * both sides, which always work.  Refused are types but f32, more than three spatial axes or 512 taps, one place's source beyond 1.5 MB, and

@@ -89,7 +89,7 @@ static int lane_memory(RtSession *s, int k, RtErr *e)
 {
 	RtLane *ln = &s->lanes[k];
 	ln->s = s;
-	ln->rt = rt_table(s->o.portable);
+	ln->rt = rt_table();
 	ln->pool = s->pool;
 	ln->site = -1;
 	ln->pub.replica = k;

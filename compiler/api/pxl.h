@@ -264,7 +264,7 @@ typedef struct pxl_map {
 typedef struct pxl_session_options {
 	size_t size;
 	int threads;                               /* at most; 0: one per processor; there are never more than that */
-	int portable;                              /* no oneDNN: kernels of our own alone */
+	int portable;                              /* nothing any more: all kernels are our own */
 	int detached;                              /* attach it yourself: until then no weights move and nothing runs */
 	int exact_dtypes;                          /* pxl_write_array narrows nothing: another element type is EINVAL */
 	const pxl_map *maps; size_t nmap;          /* used only during the call */

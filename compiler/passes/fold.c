@@ -92,7 +92,7 @@ static void read_constant(const struct pxlrt *rt, Tensor *t, Shape s, Block y, l
 
 static HostArray *evaluate(Arena *mem, const Op *op, const Pattern *p, int root)
 {
-	const struct pxlrt *rt = rt_table(1);
+	const struct pxlrt *rt = rt_table();
 	const Spec *spec = &op->out.at[0]->spec;
 	long count = (long)shape_nelems(spec->shape);
 	Block *v = NEWN(mem, Block, p->nodes.n + 1);

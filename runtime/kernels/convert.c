@@ -23,7 +23,7 @@ double rt_get(DType t, const void *p, size_t i)
 {
 	const char *at = (const char *)p + i * dtype_size(t);
 	Block b;
-	rt_table(1)->ld[t](&b, at, 1, 1);
+	rt_table()->ld[t](&b, at, 1, 1);
 	switch (class_of((int)t)) {
 	case PXLRT_F32: return (double)b.f32[0];
 	case PXLRT_F64: return b.f64[0];
@@ -56,4 +56,4 @@ void k_convert(const struct pxlrt *rt, DType to, void *dst, DType from, const vo
 	}
 }
 
-void rt_convert(DType to, void *dst, DType from, const void *src, size_t n) { k_convert(rt_table(1), to, dst, from, src, n); }
+void rt_convert(DType to, void *dst, DType from, const void *src, size_t n) { k_convert(rt_table(), to, dst, from, src, n); }

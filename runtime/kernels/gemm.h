@@ -17,6 +17,12 @@
 #define LANES_16 LANES_8, 8, 9, 10, 11, 12, 13, 14, 15
 
 #define UNROLL _Pragma("GCC unroll 32")
+/* x is in a register: a compiler that reads memory again in every use of x makes more loads than multiply-adds */
+#if VEC_BYTES >= 32
+#define HELD(x) __asm__("" : "+v"(x))
+#else
+#define HELD(x) (void)0
+#endif
 #define GT float
 #define GS f32
 #define GI int32_t
@@ -80,10 +86,11 @@ VM void G(tile)(const int M, const int NV, long kn, const GT *a, long ai, long a
 	VT acc[TILE_ROWS][8];
 	UNROLL for (int i = 0; i < M; i++)
 		UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (VT){ 0 };
-	/* c is about to be read: the next tile's part, so that it is here in time */
-	if (beta != 0)
+	/* c is about to be read: the next tile's part, so that it is here in time; this tile's, where rows of c drive each other out of the caches */
+	int apart = kn >= 128 && ldc * (long)sizeof(GT) % 2048 == 0;
+	if (beta != 0 || apart)
 		UNROLL for (int i = 0; i < M; i++)
-			UNROLL for (int j = 0; j < NV; j++) __builtin_prefetch(c + i * ldc + (NV + j) * VL, 1);
+			UNROLL for (int j = 0; j < NV; j++) __builtin_prefetch(c + i * ldc + ((apart ? 0 : NV) + j) * VL, 1);
 	for (long k = 0; k < kn; k++, a += ak, b += ldb) {
 		VT row[8];
 		UNROLL for (int j = 0; j < NV; j++) row[j] = *(const VU *)(b + j * VL);
@@ -112,6 +119,15 @@ VM VT G(part)(const GT *p, long n)
 	for (long i = 0; i < n; i++) x[i] = p[i];
 	return *(VT *)x;
 #endif
+}
+
+/* p[0, n) = beta p + x */
+VM void G(put_part)(GT *p, VT x, long n, GT beta)
+{
+	_Alignas(64) GT v[VEC_BYTES / sizeof(GT)];
+	if (n == VL) { *(VU *)p = beta == 0 ? x : x + *(VU *)p * beta; return; }
+	*(VT *)v = x;
+	for (long i = 0; i < n; i++) p[i] = beta == 0 ? v[i] : v[i] + beta * p[i];
 }
 
 /* --- packing -------------------------------------------------------------------------------------------------------
@@ -179,23 +195,49 @@ VM void G(turn)(VT *x)
 		}
 }
 
-/* rows of the operand run along k: squares are turned over */
+/* VL rows from src on, turned over: kn rows of dst, `width` apart; rows that are not there are zeros */
+VM void G(turn_rows)(GT *dst, const GT *src, const int width, long sw, long rows, long kn)
+{
+	long k = 0;
+	VT x[VEC_BYTES / sizeof(GT)];
+	for (; rows >= VL && k + VL <= kn; k += VL) {
+		UNROLL for (int v = 0; v < VL; v++) x[v] = *(const VU *)(src + v * sw + k);
+		G(turn)(x);
+		UNROLL for (int v = 0; v < VL; v++) *(VU *)(dst + (k + v) * width) = x[v];
+	}
+	for (; k < kn; k += VL) {
+		for (int v = 0; v < VL; v++) x[v] = v < rows ? G(part)(src + v * sw + k, min_l(VL, kn - k)) : (VT){ 0 };
+		G(turn)(x);
+		for (int v = 0; v < min_l(VL, kn - k); v++) *(VU *)(dst + (k + v) * width) = x[v];
+	}
+}
+
+/* Rows of the operand run along k.  Nothing is called for ahead: the processor sees that itself where rows are long, and where they
+ * are a page apart what comes early is driven out again. */
 static void G(pack_turned)(GT *dst, const GT *src, int width, long sw, long wn, long kn)
 {
 	for (long at = 0; at < wn; at += width, dst += kn * width)
-		for (long w = 0; w < width; w += VL)
-			for (long k = 0; k < kn; k += VL) {
-				VT x[VEC_BYTES / sizeof(GT)];
-				long ws = min_l(VL, wn - at - w), ks = min_l(VL, kn - k);
-				const GT *s = src + (at + w) * sw + k;
-				UNROLL for (int v = 0; v < VL; v++) __builtin_prefetch(s + (v + VL) * sw);       /* the square below */
-				if (ws == VL && ks == VL) { UNROLL for (int v = 0; v < VL; v++) x[v] = *(const VU *)(s + v * sw); }
-				else for (int v = 0; v < VL; v++) x[v] = v < ws ? G(part)(s + v * sw, ks) : (VT){ 0 };
-				G(turn)(x);
-				GT *d = dst + k * width + w;
-				if (ks == VL) { UNROLL for (int v = 0; v < VL; v++) *(VU *)(d + v * width) = x[v]; }
-				else for (int v = 0; v < ks; v++) *(VU *)(d + v * width) = x[v];
-			}
+		for (long w = 0; w < width; w += VL) {
+			const GT *s = src + (at + w) * sw;
+			if (width == TILE_VECS * VL) G(turn_rows)(dst + w, s, TILE_VECS * VL, sw, wn - at - w, kn);
+			else G(turn_rows)(dst + w, s, width, sw, wn - at - w, kn);
+		}
+}
+
+/* c = beta c + srcᵀ: squares of src turned over; c is m × n */
+static void G(turned)(void *pc, long ldc, const void *psrc, long lds, long m, long n, double beta)
+{
+	GT *c = pc;
+	const GT *src = psrc;
+	for (long j = 0; j < n; j += VL)
+		for (long i = 0; i < m; i += VL) {
+			VT x[VEC_BYTES / sizeof(GT)];
+			long rows = min_l(VL, m - i), cols = min_l(VL, n - j);
+			for (int v = 0; v < VL; v++) x[v] = v < cols ? G(part)(src + (j + v) * lds + i, rows) : (VT){ 0 };
+			G(turn)(x);
+			for (int v = 0; v < rows; v++)
+				G(put_part)(c + (i + v) * ldc + j, x[v], cols, (GT)beta);
+		}
 }
 
 #define PACK_ELEMENTS(name, S, get) \
@@ -284,8 +326,10 @@ static void G(block)(long kn, const void *pa, long lda, const void *pb, void *pc
 
 /* --- few rows: b is read where it stands, row by row ------------------------------------------------------------ */
 
+/* a as in `packed` */
 #define STRIP(M, NV) \
-	for (; j + NV * VL <= n; j += NV * VL) G(tile)(M, NV, kn, a, lda, 1, b + j, ldb, c + j, ldc, alpha, beta);
+	if (lda) for (; j + NV * VL <= n; j += NV * VL) G(tile)(M, NV, kn, a, lda, 1, b + j, ldb, c + j, ldc, alpha, beta); \
+	else for (; j + NV * VL <= n; j += NV * VL) G(tile)(M, NV, kn, a, 1, TILE_ROWS, b + j, ldb, c + j, ldc, alpha, beta);
 /* the fewer rows, the wider the strip, to keep the accumulators busy; 1 vector at a time for what is left */
 #define STRIPS(M, NV) case M: STRIP(M, NV) STRIP(M, 1) break;
 
@@ -304,7 +348,7 @@ static void G(strips)(long kn, const GT *a, long lda, const GT *b, long ldb, GT 
 static void G(direct)(long kn, const void *a, long lda, const void *b, long ldb, void *c, long ldc, long m, long n, double alpha, double beta)
 {
 	for (long i = 0; i < m; i += TILE_ROWS)
-		G(strips)(kn, (const GT *)a + i * lda, lda, b, ldb, (GT *)c + i * ldc, ldc, (int)min_l(TILE_ROWS, m - i), n, (GT)alpha, (GT)beta);
+		G(strips)(kn, (const GT *)a + i * (lda ? lda : kn), lda, b, ldb, (GT *)c + i * ldc, ldc, (int)min_l(TILE_ROWS, m - i), n, (GT)alpha, (GT)beta);
 }
 
 /* --- few rows against a transposed b: dot products ----------------------------------------------------------------- */
@@ -328,6 +372,7 @@ VM void G(dots)(const int M, const int R, long kn, const GT *a, long lda, const 
 		UNROLL for (int r = 0; r < R; r++) y[r] = *(const VU *)(b + r * ldb + k);
 		UNROLL for (int i = 0; i < M; i++) {
 			VT x = *(const VU *)(a + i * lda + k);
+			HELD(x);
 			UNROLL for (int r = 0; r < R; r++) acc[i][r] = GFMA(x, y[r], acc[i][r]);
 		}
 	}
@@ -335,13 +380,16 @@ VM void G(dots)(const int M, const int R, long kn, const GT *a, long lda, const 
 		for (int i = 0; i < M; i++)
 			for (int r = 0; r < R; r++)
 				acc[i][r] = GFMA(G(part)(a + i * lda + k, kn - k), G(part)(b + r * ldb + k, kn - k), acc[i][r]);
-	UNROLL for (int at = 0; at < M * R; at += VL) {
+	/* sums of a row lie together, rows a power of two apart: which is whose is known here, and nothing is computed for it */
+	const int step = R > 2 ? 4 : R;
+	UNROLL for (int at = 0; at < M * step; at += VL) {
 		VT x[VEC_BYTES / sizeof(GT)];
 		_Alignas(64) GT sum[VEC_BYTES / sizeof(GT)];
-		UNROLL for (int v = 0; v < VL; v++) x[v] = at + v < M * R ? acc[(at + v) / R][(at + v) % R] : (VT){ 0 };
+		UNROLL for (int v = 0; v < VL; v++) x[v] = at + v < M * step && (at + v) % step < R ? acc[(at + v) / step][(at + v) % step] : (VT){ 0 };
 		*(VT *)sum = G(sums)(x) * alpha;
-		for (int v = 0; v < VL && at + v < M * R; v++) {
-			GT *p = c + (at + v) / R * ldc + (at + v) % R;
+		UNROLL for (int v = 0; v < VL; v++) {
+			if (at + v >= M * step || (at + v) % step >= R) continue;
+			GT *p = c + (at + v) / step * ldc + (at + v) % step;
 			*p = beta == 0 ? sum[v] : sum[v] + beta * *p;
 		}
 	}
@@ -507,6 +555,6 @@ static void G(taps_wide)(long count, const void *pg, int vecs, const void *pb, c
 static const GemmIsa G(gemm_isa) = {
 	.rows = TILE_ROWS, .cols = TILE_VECS * (VEC_BYTES / (int)sizeof(GT)), .lanes = VEC_BYTES / (int)sizeof(GT),
 	.block = G(block), .pack = G(pack), .pack_f16 = G(pack_f16), .pack_bf16 = G(pack_bf16),
-	.direct = G(direct), .direct_t = G(direct_t), .taps = G(taps), .taps_back = G(taps_back), .taps_wide = G(taps_wide),
+	.turned = G(turned), .direct = G(direct), .direct_t = G(direct_t), .taps = G(taps), .taps_back = G(taps_back), .taps_wide = G(taps_wide),
 };
 #endif

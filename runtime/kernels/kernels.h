@@ -145,8 +145,7 @@ void k_convert(const struct pxlrt *rt, DType to, void *dst, DType from, const vo
 
 /* --- entries of the table, one file each ------------------------------------------------------------------ */
 int k_each(struct pxlrt_lane *, int (*)(const struct pxlrt *, struct pxlrt_lane *, void *const *, long, long), void *const *, long, long);
-int k_matmul_portable(struct pxlrt_lane *, const struct pxlrt_gemm *, const void *, const void *, void *, const void *, void *);
-int k_matmul_onednn(struct pxlrt_lane *, const struct pxlrt_gemm *, const void *, const void *, void *, const void *, void *);
+int k_matmul(struct pxlrt_lane *, const struct pxlrt_gemm *, const void *, const void *, void *, const void *, void *);
 int k_reduce(struct pxlrt_lane *, const struct pxlrt_reduce *, const void *, void *);
 int k_copy(struct pxlrt_lane *, const struct pxlrt_copy *, const void *, void *);
 int k_argmax(struct pxlrt_lane *, const struct pxlrt_axis *, int, const void *, int *);
@@ -187,10 +186,10 @@ int k_powcheck(struct pxlrt_lane *, int, const void *, long, int);
 void *k_memcpy(void *, const void *, unsigned long);
 void *k_memset(void *, int, unsigned long);
 
-/* the tables vec_*.c make: [portable] */
-extern const KernelTable table_base[2];
+/* the tables vec_*.c make */
+extern const KernelTable table_base;
 #if defined __x86_64__
-extern const KernelTable table_avx2[2], table_avx512[2], table_avx512_bf16[2];
+extern const KernelTable table_avx2, table_avx512, table_avx512_bf16;
 #endif
 
 #endif

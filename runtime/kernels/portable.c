@@ -1,16 +1,15 @@
-/* portable.c — matrix products in C with the inner loops of gemm.h.
+/* portable.c — matrix products in C with the inner loops of gemm.h: those that pack nothing, and the epilogue of all.
  *
- * A row-major b that stays in the second cache is streamed where it stands, since packing it would only cost
- * (rows of a are gathered first if a is transposed), and so is any b for few rows.  Otherwise the tile's part
- * of a and b is packed, PACK_K of k at a time, into the lane's scratch, and multiplied there.  16-bit floats are
- * widened when packed and accumulate in f32 in scratch. */
+ * A row-major b that stays in the second cache is streamed where it stands, since packing it would only cost, and so is
+ * any b for few rows.  Few rows against a transposed b are dot products, and so are narrow results, for which a row-major
+ * b, being small, is turned over first.  The rest is packed.c. */
 #include "runtime/kernels/provider.h"
 
 #include <string.h>
 
-/* dot products shorter than SHORT_K are not worth their final sums: b is packed.  GATHER_ROWS × DIRECT_K elements of a, gathered, fit the
- * scratch; a tile's part of a b of up to DIRECT_B elements fits the second cache */
-enum { FEW_ROWS = 16, GATHER_ROWS = 96, DIRECT_ROWS = 512, SHORT_K = 48, TILE_M = 512, TILE_N = 384, DIRECT_K = 2048, DIRECT_B = 1 << 19 };
+/* A tile's part of a b of up to PLACED_B elements fits the second cache.  Dot products shorter than DOT_LEAST are not worth their final
+ * sums; DOT_K is as far as the rows of a tile stay in the first cache; NARROW × DOT_K elements fit the scratch. */
+enum { FEW_ROWS = 16, DOT_ROWS = 96, PLACED_ROWS = 512, PLACED_B = 1 << 19, PLACED_K = 2048, TILE_M = 512, TILE_N = 384, DOT_LEAST = 48, DOT_K = 800, NARROW = 12 };
 
 static const GemmIsa *loops_of(RtLane *ln, int dtype) { return dtype == DT_F64 ? isa_of(ln)->gemm_f64 : isa_of(ln)->gemm_f32; }
 
@@ -35,79 +34,37 @@ GemmItem gemm_item(const struct pxlrt_gemm *d, const void *a, const void *b, voi
 
 /* --- cutting ------------------------------------------------------------------------------------------------ */
 
-static long even_piece(long n, long most, long unit)
+static int is_narrow(const struct pxlrt_gemm *d) { return !gemm_is_bf16(d) && !d->ta && d->n <= NARROW && d->m > FEW_ROWS && d->k >= DOT_LEAST; }
+
+/* rows that fill no whole vector would be a waste of lanes if c were made turned over, as packed.c does it */
+static int is_dots(const struct pxlrt_gemm *d)
 {
-	long pieces = (n + most - 1) / most, p = (n + pieces - 1) / pieces;
-	return (p + unit - 1) / unit * unit;
+	if (is_narrow(d)) return 1;
+	return d->tb && !d->ta && d->k >= DOT_LEAST && (d->m <= FEW_ROWS || (d->m <= DOT_ROWS && d->m % 16 && d->k >= 256));
 }
 
-/* 16 pieces are enough for any pool; a piece is worth at least a quarter of a million multiply-adds */
-static int worth_halving(const struct pxlrt_gemm *d, const GemmCut *c)
+static int is_placed(const struct pxlrt_gemm *d)
 {
-	long pieces = ((d->m + c->m - 1) / c->m) * ((d->n + c->n - 1) / c->n);
-	return pieces < 16 && (double)c->m * (double)c->n * (double)d->k > 5e5;
+	if (d->tb) return 0;
+	return d->m <= FEW_ROWS || (!d->ta && d->n >= 32 && d->m <= PLACED_ROWS && (double)d->k * (double)d->n <= PLACED_B);
 }
 
-int gemm_is_direct(const struct pxlrt_gemm *d)
+/* 16 pieces are enough for any pool; a piece is worth at least a quarter of a million multiply-adds.  Pieces of columns share
+ * nothing of b; those of operands rounded to bf16 pack their own, in scratch, and so are cut both ways. */
+static GemmCut cut_of(const struct pxlrt_gemm *d, const GemmIsa *isa)
 {
-	if (d->tb || d->dtype < DT_F32) return 0;
-	return d->m <= FEW_ROWS || (!d->ta && d->n >= 32 && d->m <= DIRECT_ROWS && (double)d->k * (double)d->n <= DIRECT_B);
-}
-
-/* b is read where it stands */
-static int is_few(const struct pxlrt_gemm *d)
-{
-	if (gemm_is_bf16(d)) return 0;
-	if (d->tb) return d->m <= FEW_ROWS && d->k >= SHORT_K && d->dtype >= DT_F32;
-	return gemm_is_direct(d) || (d->m <= GATHER_ROWS && d->n >= 32 && d->dtype >= DT_F32);
-}
-
-/* columns first: pieces of one column share nothing of b, those of one row would each pack the same part of it.
- * When k is short c is what moves: whole rows of it, then. */
-GemmCut gemm_cut(const struct pxlrt_gemm *d, const GemmIsa *isa)
-{
-	int few = is_few(d);
-	GemmCut c = { few ? d->m : even_piece(d->m, TILE_M, isa->rows), even_piece(d->n, few || d->k < SHORT_K ? 1024 : TILE_N, isa->cols), 0, 0 };
-	while (worth_halving(d, &c)) {
+	int narrow = is_narrow(d), both = gemm_is_bf16(d);
+	GemmCut c = { narrow ? even_piece(d->m, 1024, isa->rows) : both ? even_piece(d->m, TILE_M, isa->rows) : d->m,
+	              narrow ? d->n : even_piece(d->n, both && d->k >= DOT_LEAST ? TILE_N : 1024, isa->cols), 1, 1 };
+	for (;;) {
+		c.rows = (d->m + c.m - 1) / c.m, c.cols = (d->n + c.n - 1) / c.n;
+		if (c.rows * c.cols >= 16 || (double)c.m * (double)c.n * (double)d->k <= 5e5) return c;
 		long m = even_piece(c.m, (c.m + 1) / 2, isa->rows), n = even_piece(c.n, (c.n + 1) / 2, isa->cols);
-		if (d->k < SHORT_K && !few && m < c.m && m >= 32) c.m = m;
-		else if (n < c.n && n >= (few ? 2 : 3) * isa->cols) c.n = n;         /* narrower ones cost oneDNN half its speed */
-		else if (m < c.m && m >= 64) c.m = m;
-		else break;
+		if (both && d->k < DOT_LEAST && m < c.m && m >= 32) c.m = m;
+		else if (!narrow && n < c.n && n >= (both ? 3 : 2) * isa->cols) c.n = n;
+		else if ((narrow || both) && m < c.m && m >= 64) c.m = m;
+		else return c;
 	}
-	c.rows = (d->m + c.m - 1) / c.m;
-	c.cols = (d->n + c.n - 1) / c.n;
-	return c;
-}
-
-typedef struct GemmRun {
-	const struct pxlrt_gemm *d;
-	const void *a, *b, *bias;
-	void *c, *y;
-	GemmCut cut;
-	GemmTileFn tile;
-} GemmRun;
-
-static int run_tiles(RtLane *ln, void *ctx, long lo, long hi)
-{
-	GemmRun *r = ctx;
-	long per = r->cut.rows * r->cut.cols;
-	for (long i = lo; i < hi; i++) {
-		GemmItem g = gemm_item(r->d, r->a, r->b, r->c, r->bias, r->y, i / per);
-		long i0 = i % per / r->cut.cols * r->cut.m, j0 = i % per % r->cut.cols * r->cut.n;
-		r->tile(ln, &g, i0, min_l(r->cut.m, r->d->m - i0), j0, min_l(r->cut.n, r->d->n - j0));
-	}
-	return 0;
-}
-
-int gemm_run(RtLane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y, GemmTileFn tile)
-{
-	if (d->m <= 0 || d->n <= 0) return 0;
-	if (gemm_is_thin(d)) return gemm_thin(ln, d, a, b, c, bias, y);
-	GemmRun r = { d, a, b, bias, c, y, gemm_cut(d, loops_of(ln, d->dtype)), tile };
-	double ns = (double)r.cut.m * (double)r.cut.n * (double)(d->k + 4) * 0.02;
-	long n = gemm_batch(d) * r.cut.rows * r.cut.cols;
-	return span_run(ln, run_tiles, &r, n, piece_of(n, ns));
 }
 
 /* --- bias and activation -------------------------------------------------------------------------------------- */
@@ -152,7 +109,7 @@ void gemm_epilogue(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long
 	}
 }
 
-/* --- few rows ----------------------------------------------------------------------------------------------------- */
+/* --- nothing packed --------------------------------------------------------------------------------------------------- */
 
 /* columns that fill no whole vector: that strip of b is copied into a padded one */
 static void direct_rest(const GemmIsa *isa, size_t size, long k, const char *a, long lda, const char *b, long ldb, char *c, long ldc,
@@ -168,95 +125,96 @@ static void direct_rest(const GemmIsa *isa, size_t size, long k, const char *a, 
 	for (long i = 0; i < m; i++) memcpy(c + (size_t)(i * ldc) * size, out + (size_t)(i * w) * size, (size_t)n * size);
 }
 
-/* one stretch of k */
-static void few_rows_k(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long k0, long k, long i0, long m, long j0, long n, double beta)
+/* one stretch of k, b row-major.  Few rows, if a is transposed: they are packed */
+static void placed_k(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long k0, long k, long i0, long m, long j0, long n, double beta)
 {
 	const struct pxlrt_gemm *d = g->d;
 	size_t s = dtype_size(d->dtype);
-	char *room = ln->scratch, *c = at_elem_mut(g->c, d->dtype, i0 * d->ldc + j0);
-	const char *a = at_elem(g->a, d->dtype, d->ta ? k0 * d->lda + i0 : i0 * d->lda + k0);
-	long lda = d->lda;
-	if (d->ta) {
-		long wide = (k + isa->lanes - 1) / isa->lanes * isa->lanes;       /* as rows: one panel over m */
-		isa->pack(room, a, (int)wide, lda, 1, k, m);
-		a = room, lda = wide;
-		room += (size_t)(m * wide) * s;
-	}
-	if (d->tb) {
-		isa->direct_t(k, a, lda, at_elem(g->b, d->dtype, j0 * d->ldb + k0), d->ldb, c, d->ldc, m, n, d->alpha, beta);
-		return;
-	}
 	long whole = n - n % isa->lanes;
-	const char *b = at_elem(g->b, d->dtype, k0 * d->ldb + j0);
+	const char *a = at_elem(g->a, d->dtype, d->ta ? k0 * d->lda + i0 : i0 * d->lda + k0), *b = at_elem(g->b, d->dtype, k0 * d->ldb + j0);
+	char *c = at_elem_mut(g->c, d->dtype, i0 * d->ldc + j0), *room = ln->scratch;
+	if (d->ta) {
+		isa->pack(room, a, isa->rows, 1, d->lda, m, k);
+		a = room, room += (size_t)((m + isa->rows) * k) * s;
+	}
+	long lda = d->ta ? 0 : d->lda;
 	isa->direct(k, a, lda, b, d->ldb, c, d->ldc, m, whole, d->alpha, beta);
 	if (whole < n)
 		direct_rest(isa, s, k, a, lda, b + (size_t)whole * s, d->ldb, c + (size_t)whole * s, d->ldc, m, n - whole, d->alpha, beta, room);
 }
 
-static void few_rows(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long i0, long m, long j0, long n)
+/* the same by dot products: rows of bᵀ where they stand, or turned over */
+static void dots_k(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long k0, long k, long i0, long m, long j0, long n, double beta)
 {
-	long k = 0;
-	do {
-		long kn = min_l(DIRECT_K, g->d->k - k);
-		few_rows_k(ln, g, isa, k, kn, i0, m, j0, n, k ? 1 : g->d->beta);
-		k += kn;
-	} while (k < g->d->k);
+	const struct pxlrt_gemm *d = g->d;
+	const char *a = at_elem(g->a, d->dtype, i0 * d->lda + k0), *b = at_elem(g->b, d->dtype, d->tb ? j0 * d->ldb + k0 : k0 * d->ldb + j0);
+	long ldb = d->ldb;
+	if (!d->tb && (n > 1 || ldb > 1)) {
+		isa->turned(ln->scratch, DOT_K, b, ldb, n, k, 0);
+		b = ln->scratch, ldb = DOT_K;
+	}
+	isa->direct_t(k, a, d->lda, b, ldb, at_elem_mut(g->c, d->dtype, i0 * d->ldc + j0), d->ldc, m, n, d->alpha, beta);
 }
 
-/* --- packed ---------------------------------------------------------------------------------------------------------- */
-
-typedef void (*PackFn)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn);
-
-static PackFn pack_of(const GemmIsa *isa, int dtype)
-{
-	return dtype == DT_F16 ? isa->pack_f16 : dtype == DT_BF16 ? isa->pack_bf16 : isa->pack;
-}
-
-static void packed(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n, char *c, long ldc, double beta)
+void gemm_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n)
 {
 	const struct pxlrt_gemm *d = g->d;
 	const GemmIsa *isa = loops_of(ln, d->dtype);
-	PackFn pack = pack_of(isa, d->dtype);
-	size_t s = d->dtype == DT_F64 ? 8 : 4;
-	char *pa = ln->scratch, *pb = pa + (size_t)((m + isa->rows) * PACK_K) * s;
-	long ai = d->ta ? 1 : d->lda, ak = d->ta ? d->lda : 1, bj = d->tb ? d->ldb : 1, bk = d->tb ? 1 : d->ldb;
-	int in_place = !d->ta && (d->dtype == DT_F32 || d->dtype == DT_F64);      /* rows of a need no packing */
-	long k = 0;
+	int dots = is_dots(d);
+	long k = 0, most = dots ? even_piece(max_l(d->k, 1), DOT_K, isa->lanes) : PLACED_K;
 	do {
-		long kn = min_l(PACK_K, d->k - k);
-		pack(pb, at_elem(g->b, d->dtype, k * bk + j0 * bj), isa->cols, bj, bk, n, kn);
-		const char *a = at_elem(g->a, d->dtype, i0 * ai + k * ak);
-		if (!in_place) pack(pa, a, isa->rows, ai, ak, m, kn), a = pa;
-		isa->block(kn, a, in_place ? d->lda : 0, pb, c, ldc, m, n, d->alpha, k ? 1 : beta);
+		long kn = min_l(most, d->k - k);
+		(dots ? dots_k : placed_k)(ln, g, isa, k, kn, i0, m, j0, n, k ? 1 : d->beta);
 		k += kn;
 	} while (k < d->k);
+	gemm_epilogue(ln, g, i0, m, j0, n);
 }
 
-/* 16-bit: the tile is accumulated in f32 at the end of scratch, then rounded once */
-typedef void (*PartFn)(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n, char *c, long ldc, double beta);
-
-static void in_half(RtLane *ln, const GemmItem *g, PartFn part, long i0, long m, long j0, long n)
+/* bf16 in memory: the tile is accumulated in f32 at the end of scratch, then rounded once */
+static void bf16_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n)
 {
 	const struct pxlrt_gemm *d = g->d;
 	const struct pxlrt *rt = table_of(ln);
 	float *acc = (float *)(void *)((char *)ln->scratch + RT_SCRATCH_BYTES) - m * n;
-	if (d->beta != 0)
-		for (long i = 0; i < m; i++) rt->ld[d->dtype](acc + i * n, at_elem(g->c, d->dtype, (i0 + i) * d->ldc + j0), 1, n);
-	part(ln, g, i0, m, j0, n, (char *)acc, n, d->beta);
-	for (long i = 0; i < m; i++) rt->st[d->dtype](at_elem_mut(g->c, d->dtype, (i0 + i) * d->ldc + j0), 1, acc + i * n, n);
-}
-
-void gemm_portable_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n)
-{
-	const struct pxlrt_gemm *d = g->d;
-	PartFn part = gemm_is_bf16(d) ? gemm_bf16_part : packed;
-	if (d->dtype == DT_F16 || d->dtype == DT_BF16) in_half(ln, g, part, i0, m, j0, n);
-	else if (is_few(d)) few_rows(ln, g, loops_of(ln, d->dtype), i0, m, j0, n);
-	else part(ln, g, i0, m, j0, n, at_elem_mut(g->c, d->dtype, i0 * d->ldc + j0), d->ldc, d->beta);
+	if (d->dtype == DT_F32) gemm_bf16_part(ln, g, i0, m, j0, n, at_elem_mut(g->c, DT_F32, i0 * d->ldc + j0), d->ldc, d->beta);
+	else {
+		for (long i = 0; d->beta != 0 && i < m; i++) rt->ld[d->dtype](acc + i * n, at_elem(g->c, d->dtype, (i0 + i) * d->ldc + j0), 1, n);
+		gemm_bf16_part(ln, g, i0, m, j0, n, (char *)acc, n, d->beta);
+		for (long i = 0; i < m; i++) rt->st[d->dtype](at_elem_mut(g->c, d->dtype, (i0 + i) * d->ldc + j0), 1, acc + i * n, n);
+	}
 	gemm_epilogue(ln, g, i0, m, j0, n);
 }
 
-int k_matmul_portable(struct pxlrt_lane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y)
+/* --- all of it ------------------------------------------------------------------------------------------------------- */
+
+typedef struct GemmRun {
+	const struct pxlrt_gemm *d;
+	const void *a, *b, *bias;
+	void *c, *y;
+	GemmCut cut;
+} GemmRun;
+
+static int run_tiles(RtLane *ln, void *ctx, long lo, long hi)
 {
-	return gemm_run(rt_lane(ln), d, a, b, c, bias, y, gemm_portable_tile);
+	GemmRun *r = ctx;
+	long per = r->cut.rows * r->cut.cols;
+	for (long i = lo; i < hi; i++) {
+		GemmItem g = gemm_item(r->d, r->a, r->b, r->c, r->bias, r->y, i / per);
+		long i0 = i % per / r->cut.cols * r->cut.m, j0 = i % per % r->cut.cols * r->cut.n;
+		(gemm_is_bf16(r->d) ? bf16_tile : gemm_tile)(ln, &g, i0, min_l(r->cut.m, r->d->m - i0), j0, min_l(r->cut.n, r->d->n - j0));
+	}
+	return 0;
+}
+
+int k_matmul(struct pxlrt_lane *lane, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y)
+{
+	RtLane *ln = rt_lane(lane);
+	const GemmIsa *isa = loops_of(ln, d->dtype);
+	if (d->m <= 0 || d->n <= 0) return 0;
+	if (gemm_is_thin(d)) return gemm_thin(ln, d, a, b, c, bias, y);
+	if (!gemm_is_bf16(d) && (d->dtype < DT_F32 || !(is_dots(d) || is_placed(d)))) return gemm_packed(ln, d, isa, a, b, c, bias, y);
+	GemmRun r = { d, a, b, bias, c, y, cut_of(d, isa) };
+	double ns = (double)r.cut.m * (double)r.cut.n * (double)(d->k + 4) * 0.02;
+	long n = gemm_batch(d) * r.cut.rows * r.cut.cols;
+	return span_run(ln, run_tiles, &r, n, piece_of(n, ns));
 }

@@ -1,8 +1,8 @@
-/* provider.h — matrix products: how a product is cut, and what its two providers share.
+/* provider.h — matrix products: how one is cut, and what the files that make them share.
  *
- * portable.c does everything with the loops of gemm.h.  onednn.c hands large f32 products to oneDNN, which
- * is loaded when first wanted, and everything else to the portable one.  Both cut the result into tiles by
- * shape alone and hand tiles to the pool; oneDNN itself runs on one thread. */
+ * portable.c is the entry: it knows what needs no packing, and the epilogue.  packed.c packs operands for all tiles of a product,
+ * thin.c cuts products of a few rows along k, gemm_bf16.c rounds operands to bf16.  Inner loops are gemm.h's.  Cuts follow from
+ * shapes alone. */
 #ifndef KERNELS_PROVIDER_H
 #define KERNELS_PROVIDER_H
 
@@ -18,7 +18,9 @@ typedef struct GemmIsa {
 	void (*pack)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn);
 	void (*pack_f16)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn);
 	void (*pack_bf16)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn);
-	/* a row-major, b where it stands: row-major (n a multiple of lanes), or transposed */
+	/* c[m, n] = beta c + srcᵀ */
+	void (*turned)(void *c, long ldc, const void *src, long lds, long m, long n, double beta);
+	/* b where it stands: row-major (n a multiple of lanes; a as in block), or transposed (a row-major) */
 	void (*direct)(long k, const void *a, long lda, const void *b, long ldb, void *c, long ldc, long m, long n, double alpha, double beta);
 	void (*direct_t)(long k, const void *a, long lda, const void *b, long ldb, void *c, long ldc, long m, long n, double alpha, double beta);
 	/* windows (conv.h): row k of b stands at b + off[k]; c += a b, or c = a b.  n is rounded up to whole vectors, in b and in c */
@@ -49,27 +51,29 @@ long gemm_batch(const struct pxlrt_gemm *d);
 /* bias and activation on the rectangle [i0, i0 + m) × [j0, j0 + n) of a finished c */
 void gemm_epilogue(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n);
 
-/* a rectangle of c, whole k, on the caller's thread */
-void gemm_portable_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n);
+/* a rectangle of c, whole k, on the caller's thread, b where it stands; ln->scratch is used up to its middle */
+void gemm_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n);
 
 /* the same, c = alpha a b + beta c in f32 (f64 where d is that) and no epilogue; operands rounded to bf16 */
 void gemm_bf16_part(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n, char *c, long ldc, double beta);
 /* does d ask for that? */
 static inline int gemm_is_bf16(const struct pxlrt_gemm *d) { return d->bf16 && (d->dtype == DT_F32 || d->dtype == DT_BF16); }
 
-/* few rows, or a small b, and b row-major: the portable loops need no packing and run at the machine's peak */
-int gemm_is_direct(const struct pxlrt_gemm *d);
-
-/* how c is cut: pieces of m × n; few rows are not cut */
-typedef struct GemmCut { long m, n, rows, cols; } GemmCut;     /* piece sizes, and their numbers */
-GemmCut gemm_cut(const struct pxlrt_gemm *d, const GemmIsa *isa);
-
 /* so few rows that it is cut along k (thin.c) */
 int gemm_is_thin(const struct pxlrt_gemm *d);
 int gemm_thin(RtLane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y);
 
-typedef void (*GemmTileFn)(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n);
-/* every tile of every item, over the pool */
-int gemm_run(RtLane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y, GemmTileFn tile);
+/* n in equal pieces of at most `most`, each a multiple of unit */
+static inline long even_piece(long n, long most, long unit)
+{
+	long pieces = (n + most - 1) / most, p = (n + pieces - 1) / pieces;
+	return (p + unit - 1) / unit * unit;
+}
+
+/* how c is cut: pieces of m × n, and how many there are along each */
+typedef struct GemmCut { long m, n, rows, cols; } GemmCut;
+
+/* what is packed: see packed.c */
+int gemm_packed(RtLane *ln, const struct pxlrt_gemm *d, const GemmIsa *isa, const void *a, const void *b, void *c, const void *bias, void *y);
 
 #endif

@@ -4,15 +4,15 @@
 
 #include <string.h>
 
-const struct pxlrt *rt_table(int portable)
+const struct pxlrt *rt_table(void)
 {
-	const KernelTable *t = table_base;
+	const KernelTable *t = &table_base;
 #if defined __x86_64__
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) t = table_avx2;
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) t = &table_avx2;
 	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-	    __builtin_cpu_supports("avx512vl")) t = __builtin_cpu_supports("avx512bf16") ? table_avx512_bf16 : table_avx512;
+	    __builtin_cpu_supports("avx512vl")) t = __builtin_cpu_supports("avx512bf16") ? &table_avx512_bf16 : &table_avx512;
 #endif
-	return &t[!!portable].pub;
+	return &t->pub;
 }
 
 void *k_memcpy(void *d, const void *s, unsigned long n) { return memcpy(d, s, n); }

@@ -30,7 +30,7 @@ static int piece(RtLane *ln, void *ctx, long i)
 	d.k = min_l(t->k, d.k - at);
 	d.act = PXLRT_ACT_NONE;
 	if (i) g.c = sums_of(t, i), d.ldc = d.n, d.beta = 0;
-	gemm_portable_tile(ln, &g, 0, d.m, 0, d.n);
+	gemm_tile(ln, &g, 0, d.m, 0, d.n);
 	return 0;
 }
 

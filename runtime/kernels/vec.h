@@ -462,7 +462,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 	[DT_F16] = cvt_##C##_F16, [DT_BF16] = cvt_##C##_BF16, [DT_F32] = cvt_##C##_F32, [DT_F64] = cvt_##C##_F64 }
 #define BY_CLASS(f) { [PXLRT_F32] = f##_f32, [PXLRT_F64] = f##_f64, [PXLRT_I64] = f##_i64, [PXLRT_U64] = f##_u64 }
 
-#define TABLE(product, label, bf16) { \
+#define TABLE(label, bf16) { \
 	.pub = { \
 		.abi = PXLRT_ABI, \
 		.f32 = { MEMBERS_FLOAT(F32_SLOT) }, .f64 = { MEMBERS_FLOAT(F64_SLOT) }, \
@@ -473,7 +473,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 			[DT_U16] = norm_U16, [DT_U32] = norm_U32, [DT_F8_143] = norm_F8_143, [DT_F8_152] = norm_F8_152, \
 			[DT_F16] = norm_F16, [DT_BF16] = norm_BF16 }, \
 		.cvt = { [PXLRT_F32] = CVT_ROW(F32), [PXLRT_F64] = CVT_ROW(F64), [PXLRT_I64] = CVT_ROW(I64), [PXLRT_U64] = CVT_ROW(U64) }, \
-		.each = k_each, .matmul = product, .reduce = k_reduce, .copy = k_copy, .argmax = k_argmax, \
+		.each = k_each, .matmul = k_matmul, .reduce = k_reduce, .copy = k_copy, .argmax = k_argmax, \
 		.topk = k_topk, .median = k_median, .histogram = k_histogram, \
 		.softmax = k_softmax, .softmax_grad = k_softmax_grad, .cumsum = k_cumsum, .group_norm = k_group_norm, .group_norm_back = k_group_norm_back, \
 		.attention = k_attention, .attention_back = k_attention_back, \
@@ -504,4 +504,4 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 		.gemm_f32 = &gemm_isa_f32, .gemm_f64 = &gemm_isa_f64, .gemm_bf16 = &bf16, .blocks = &block_isa, \
 	} }
 
-const KernelTable VEC_NAME[2] = { TABLE(k_matmul_onednn, VEC_LABEL, bf16_isa), TABLE(k_matmul_portable, VEC_LABEL, bf16_isa) };
+const KernelTable VEC_NAME = TABLE(VEC_LABEL, bf16_isa);

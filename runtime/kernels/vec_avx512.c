@@ -12,7 +12,5 @@
 #pragma GCC target("avx512bf16")
 #define BF16_NATIVE
 #include "runtime/kernels/gemm_bf16.h"
-const KernelTable table_avx512_bf16[2] = {
-	TABLE(k_matmul_onednn, "avx512, bf16", bf16_native_isa), TABLE(k_matmul_portable, "avx512, bf16", bf16_native_isa)
-};
+const KernelTable table_avx512_bf16 = TABLE("avx512, bf16", bf16_native_isa);
 #endif

@@ -1,4 +1,4 @@
-/* kernels.c — how fast the kernels are: GFLOP/s of matrix products by both providers, nanoseconds per element of
+/* kernels.c — how fast the kernels are: GFLOP/s of matrix products, nanoseconds per element of
  * the rest.  `build/b/kernels [threads [convolution]]`; the best of several runs, so that a busy machine misleads least. */
 #include "runtime/kernels/kernels.h"
 
@@ -61,20 +61,19 @@ static const Product products[] = {
 
 static void bench_products(RtPool *pool)
 {
-	RtLane one = lane(rt_table(0), pool), two = lane(rt_table(1), pool);
-	printf("%-20s %5s %5s %5s   %9s %9s  GFLOP/s\n", "product", "m", "n", "k", "default", "portable");
+	RtLane one = lane(rt_table(), pool);
+	printf("%-20s %5s %5s %5s   %9s\n", "product", "m", "n", "k", "GFLOP/s");
 	for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
 		const Product *p = &products[i];
 		struct pxlrt_gemm d = { .dtype = DT_F32, .ta = p->ta, .tb = p->tb, .m = p->m, .n = p->n, .k = p->k, .alpha = p->beta != 0 ? 1e-6 : 1, .beta = p->beta,
 		                        .lda = p->ta ? p->m : p->k, .ldb = p->tb ? p->k : p->n, .ldc = p->n };
 		float *a = floats(p->m * p->k), *b = floats(p->k * p->n), *c = floats(p->m * p->n);
-		double t0, t1, flop = 2e-9 * (double)p->m * (double)p->n * (double)p->k;
+		double t0, flop = 2e-9 * (double)p->m * (double)p->n * (double)p->k;
 		BEST(t0, one.rt->matmul(&one.pub, &d, a, b, c, NULL, NULL));
-		BEST(t1, two.rt->matmul(&two.pub, &d, a, b, c, NULL, NULL));
-		printf("%-20s %5ld %5ld %5ld   %9.1f %9.1f  %8.1f us\n", p->what, p->m, p->n, p->k, flop / t0, flop / t1, t1 * 1e6);
+		printf("%-20s %5ld %5ld %5ld   %9.1f  %8.1f us\n", p->what, p->m, p->n, p->k, flop / t0, t0 * 1e6);
 		rt_free(NULL, a), rt_free(NULL, b), rt_free(NULL, c);
 	}
-	rt_free(NULL, one.scratch), rt_free(NULL, two.scratch);
+	rt_free(NULL, one.scratch);
 }
 
 typedef struct ConvShape { long images, c, m, x, k, stride, pad, groups; const char *what; } ConvShape;
@@ -86,7 +85,7 @@ static const ConvShape convs[] = {
 
 static void bench_convs(RtPool *pool, const char *only)
 {
-	RtLane l = lane(rt_table(0), pool);
+	RtLane l = lane(rt_table(), pool);
 	printf("%-16s %26s %26s %26s\n", "convolution", "forward", "data", "weight");
 	for (size_t i = 0; i < sizeof convs / sizeof *convs; i++) {
 		const ConvShape *p = &convs[i];
@@ -122,7 +121,7 @@ static float *weights(long n)
 /* the eleven products of one step of the tutorial's network, weights and activations as they are in a step */
 static void bench_step(RtPool *pool, int batch)
 {
-	RtLane l = lane(rt_table(0), pool);
+	RtLane l = lane(rt_table(), pool);
 	static const long size[5] = { 784, 512, 512, 512, 10 };
 	float *w[4], *x[5], *g = floats(batch * 784), *h = floats(batch * 784), *bias = floats(512), *pre = floats(batch * 512);
 	double best;
@@ -150,7 +149,7 @@ static void bench_step(RtPool *pool, int batch)
 static void bench_elements(void)
 {
 	enum { N = 4096 };
-	const struct pxlrt *rt = rt_table(0);
+	const struct pxlrt *rt = rt_table();
 	float *x = floats(N), *y = floats(N), *z = floats(N);
 	double *xd = rt_alloc(NULL, N * 8), *yd = rt_alloc(NULL, N * 8);
 	unsigned short *h = rt_alloc(NULL, N * 2);
@@ -174,7 +173,7 @@ static void bench_rows(RtPool *pool)
 {
 	enum { R = 4096, C = 1024 };
 	const long n = (long)R * C;
-	RtLane l = lane(rt_table(0), pool);
+	RtLane l = lane(rt_table(), pool);
 	const struct pxlrt *rt = l.rt;
 	struct pxlrt_lane *p = &l.pub;
 	float *x = floats(n), *y = floats(n), *z = floats(n);
@@ -213,7 +212,7 @@ int main(int argc, char **argv)
 	RtErr e;
 	int threads = argc > 1 ? atoi(argv[1]) : 1;
 	RtPool *pool = threads > 1 ? rt_pool_new(threads, NULL, &e) : NULL;
-	printf("%s, %d threads\n", ((const KernelTable *)(const void *)rt_table(0))->isa.name, threads);
+	printf("%s, %d threads\n", ((const KernelTable *)(const void *)rt_table())->isa.name, threads);
 	bench_convs(pool, argc > 2 ? argv[2] : NULL);
 	if (argc > 2) return 0;
 	bench_products(pool);

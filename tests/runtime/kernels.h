@@ -49,14 +49,12 @@ static inline void *noise_array(DType t, long n, double scale, unsigned long sal
 static inline int all_tables(const struct pxlrt **out)
 {
 	int n = 0;
-	for (int p = 0; p < 2; p++) {
-		out[n++] = &table_base[p].pub;
+	out[n++] = &table_base.pub;
 #if defined __x86_64__
-		if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) out[n++] = &table_avx2[p].pub;
-		if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) out[n++] = &table_avx512[p].pub;
-		if (__builtin_cpu_supports("avx512bf16")) out[n++] = &table_avx512_bf16[p].pub;
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) out[n++] = &table_avx2.pub;
+	if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) out[n++] = &table_avx512.pub;
+	if (__builtin_cpu_supports("avx512bf16")) out[n++] = &table_avx512_bf16.pub;
 #endif
-	}
 	return n;
 }
 

@@ -48,7 +48,7 @@ static void each(int threads)
 	enum { N = 10007 };
 	static int hit[N];
 	static long cuts[N], first[N];
-	const struct pxlrt *rt = rt_table(1);
+	const struct pxlrt *rt = rt_table();
 	TestLane t;
 	lane_open(&t, threads, rt);
 	CHECK("", rt_pool_threads(t.lane.pool) == threads);
@@ -92,7 +92,7 @@ static void replicas(void)
 {
 	TestLane t;
 	Replica r[3];
-	lane_open(&t, 3, rt_table(1));
+	lane_open(&t, 3, rt_table());
 	for (int i = 0; i < 3; i++) {
 		r[i].lane = t.lane;
 		r[i].lane.scratch = rt_alloc(NULL, RT_SCRATCH_BYTES);
@@ -112,7 +112,7 @@ static void only_our_threads(void)
 {
 	int before = threads_now();
 	TestLane t;
-	lane_open(&t, 3, rt_table(0));
+	lane_open(&t, 3, rt_table());
 	float *a = noise_array(DT_F32, 512 * 512, 1, 1), *b = noise_array(DT_F32, 512 * 512, 1, 2), *c = noise_array(DT_F32, 512 * 512, 0, 0);
 	struct pxlrt_gemm d = { .dtype = DT_F32, .m = 512, .n = 512, .k = 512, .lda = 512, .ldb = 512, .ldc = 512, .alpha = 1 };
 	for (int i = 0; i < 3; i++) t.lane.rt->matmul(&t.lane.pub, &d, a, b, c, NULL, NULL);
@@ -129,7 +129,7 @@ static void only_our_threads(void)
 
 static void integer_checks(void)
 {
-	const struct pxlrt *rt = rt_table(1);
+	const struct pxlrt *rt = rt_table();
 	TestLane t;
 	lane_open(&t, 1, rt);
 	short d[3] = { 1, -2, 0 };
