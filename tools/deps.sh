@@ -12,10 +12,9 @@ command -v g++ > /dev/null || need="$need g++"
 if command -v gcc > /dev/null; then
 	has_header stdio.h || need="$need libc6-dev"
 	has_header libtcc.h || need="$need libtcc-dev"
-	has_header dnnl.h || has_header oneapi/dnnl/dnnl.h || need="$need libdnnl-dev"
 	has_header zlib.h || need="$need zlib1g-dev"
 else
-	need="$need libtcc-dev libdnnl-dev zlib1g-dev"
+	need="$need libtcc-dev zlib1g-dev"
 fi
 [ -z "$need" ] && exit 0
 echo "installing:$need"

@@ -97,7 +97,7 @@ typedef void (*pxl_diag_fn)(void *user, const pxl_diag *d);
 
 typedef struct pxl_options {
 	size_t size;
-	pxl_alloc_fn alloc; void *alloc_user;      /* NULL: the C library's; libtcc and oneDNN have their own, see docs/api.md */
+	pxl_alloc_fn alloc; void *alloc_user;      /* NULL: the C library's; libtcc has its own, see docs/api.md */
 	pxl_text_fn print;  void *print_user;      /* what a model prints while it is built; NULL drops it */
 	pxl_text_fn log;    void *log_user;        /* print_tensor while running, and notices of the library, from any thread with a session; NULL drops it */
 	pxl_diag_fn diag;   void *diag_user;       /* called for each diagnostic as it is made; NULL: only the list */
