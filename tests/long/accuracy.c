@@ -21,7 +21,7 @@ static int every_f32(const struct pxlrt *const *rts, int nrt, const Prim *f)
 int main(int argc, char **argv)
 {
 	const struct pxlrt *rts[8];
-	int nrt = all_tables(rts) / 2;
+	int nrt = all_tables(rts);
 	for (int i = 0; i < PRIMS; i++)
 		if ((prims[i].arity == 1 || prims[i].slope) && (argc < 2 || !strcmp(argv[1], prims[i].name))) CHECK("", every_f32(rts, nrt, &prims[i]));
 	return check_done();

@@ -156,7 +156,7 @@ int main(void)
 {
 	page_agrees();
 	const struct pxlrt *rts[8];
-	int nrt = all_tables(rts) / 2;
+	int nrt = all_tables(rts);
 	Sample s = sample_new();
 	for (int i = 0; i < PRIMS; i++) {
 		sample_f32(&s, rts, nrt, &prims[i]);

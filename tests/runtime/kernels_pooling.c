@@ -157,7 +157,7 @@ static void blocked(const struct pxlrt *rt, Case c, unsigned long salt, int larg
 int main(void)
 {
 	const struct pxlrt *rts[8];
-	int nrt = all_tables(rts) / 2;                 /* both providers share these */
+	int nrt = all_tables(rts);
 	for (int k = 0; k < nrt; k++) {
 		unsigned long salt = 1;
 		for (int i = 0; i < CASES; i++) {

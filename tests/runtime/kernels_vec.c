@@ -151,7 +151,7 @@ static void storage(const struct pxlrt *rt)
 int main(void)
 {
 	const struct pxlrt *rts[8];
-	int nrt = all_tables(rts) / 2;
+	int nrt = all_tables(rts);
 	for (int t = 0; t < nrt; t++) {
 		slopes(rts[t]);
 		pairs_f32(rts[t]);
