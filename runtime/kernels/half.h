@@ -46,17 +46,16 @@ VM float eighth_load(int man, int bias, uint8_t b)
 	return f32_bits(b == 0x80 ? 0x7fc00000u : u);
 }
 
-/* over: what finite values become that are too large, 0x80 or 0x7f */
+/* over: what finite values become that are too large, 0x80 or 0x7f.  Infinities and NaNs come out above the top code by themselves. */
 VM uint8_t eighth_store(int man, int bias, float x, uint32_t over)
 {
-	uint32_t u = bits_f32(x), m = u & 0x7fffffffu, sign = u >> 24 & 0x80u, cut = 23u - (uint32_t)man, low = (uint32_t)(127 - bias) << 23;
-	uint32_t normal = (m + ((1u << (cut - 1)) - 1) + (m >> cut & 1) - low) >> cut;
+	uint32_t u = bits_f32(x), m = u & 0x7fffffffu, cut = 23u - (uint32_t)man, low = (uint32_t)(127 - bias) << 23;
+	uint32_t normal = (m + (m >> cut & 1) + ((1u << (cut - 1)) - 1 - low)) >> cut;
 	/* denormals are in units of 2^(1 - bias - man): adding 2^23 of them leaves their number in the low bits */
 	uint32_t unit = (uint32_t)(151 - bias - man) << 23, small = bits_f32(f32_bits(m) + f32_bits(unit)) - unit;
-	uint32_t c = m < low + (1u << 23) ? small : normal;
-	uint32_t code = c > 0x7fu ? over : c;
-	code |= code ? sign : 0;
-	return (uint8_t)(m >= 0x7f800000u ? 0x80u : code);
+	uint32_t c = (int32_t)m < (int32_t)(low + (1u << 23)) ? small : normal;
+	uint32_t top = over == 0x80 || m >= 0x7f800000u ? 0x80 : over, code = c < top ? c : top;
+	return (uint8_t)(code | (u >> 24 & (code + 0x7f) & 0x80));        /* a 0 has no sign */
 }
 
 #define F8_143 3, 8
