@@ -98,8 +98,28 @@ struct pxlrt_i64 { PXLRT_MEMBERS_ALL };
 #define PXLRT_T unsigned long long
 struct pxlrt_u64 { PXLRT_MEMBERS_ALL };
 #undef PXLRT_T
+/* integers of 32 bits and less in their own types, where that gives what i64 and a wrap would (compiler/codegen/narrow.c) */
+#define PXLRT_T signed char
+struct pxlrt_i8 { PXLRT_MEMBERS_ALL };
+#undef PXLRT_T
+#define PXLRT_T short
+struct pxlrt_i16 { PXLRT_MEMBERS_ALL };
+#undef PXLRT_T
+#define PXLRT_T int
+struct pxlrt_i32 { PXLRT_MEMBERS_ALL };
+#undef PXLRT_T
+#define PXLRT_T unsigned char
+struct pxlrt_u8 { PXLRT_MEMBERS_ALL };
+#undef PXLRT_T
+#define PXLRT_T unsigned short
+struct pxlrt_u16 { PXLRT_MEMBERS_ALL };
+#undef PXLRT_T
+#define PXLRT_T unsigned
+struct pxlrt_u32 { PXLRT_MEMBERS_ALL };
+#undef PXLRT_T
 
 enum { PXLRT_F32, PXLRT_F64, PXLRT_I64, PXLRT_U64, PXLRT_NCLASS };
+enum { PXLRT_I8 = PXLRT_NCLASS, PXLRT_I16, PXLRT_I32, PXLRT_U8, PXLRT_U16, PXLRT_U32, PXLRT_NOWN };       /* own types; bool is a u8 of 0 or 1 */
 enum { PXLRT_NDTYPE = 15 };              /* numbered as in dtype.def */
 
 /* --- descriptors: emitted as static const data --------------------------------------------------- */
@@ -201,14 +221,23 @@ struct pxlrt {
 	struct pxlrt_f64 f64;
 	struct pxlrt_i64 i64;
 	struct pxlrt_u64 u64;
+	const struct pxlrt_i8 *i8;
+	const struct pxlrt_i16 *i16;
+	const struct pxlrt_i32 *i32;
+	const struct pxlrt_u8 *u8;
+	const struct pxlrt_u16 *u16;
+	const struct pxlrt_u32 *u32;
 	/* block of class(dtype) ← n elements of dtype, stride apart (0 repeats one); and back.
 	 * st rounds or wraps to the storage type. */
 	void (*ld[PXLRT_NDTYPE])(void *block, const void *src, long stride, long n);
 	void (*st[PXLRT_NDTYPE])(void *dst, long stride, const void *block, long n);
 	/* make a block hold what storing and loading would give: rounds f16/bf16, wraps small integers; NULL: nothing to do */
 	void (*norm[PXLRT_NDTYPE])(void *block, long n);
-	/* the `cast` op: block of a class → block of class(dtype) holding values of dtype */
-	void (*cvt[PXLRT_NCLASS][PXLRT_NDTYPE])(void *dst, const void *src, long n);
+	/* the same between memory and blocks of own types: floats and 64-bit integers as ld and st do it */
+	void (*get[PXLRT_NDTYPE])(void *block, const void *src, long stride, long n);
+	void (*put[PXLRT_NDTYPE])(void *dst, long stride, const void *block, long n);
+	/* the `cast` op: block of a class or an own type → block of dtype's own type, or of f32 that holds values of dtype */
+	void (*const *cvt[PXLRT_NOWN])(void *dst, const void *src, long n);
 
 	/* run body over [0, n) in pieces of at least grain, possibly in parallel; p is handed through.
 	 * Pieces depend on n and grain alone, so results do not depend on the number of threads. */

@@ -2,8 +2,8 @@
  *
  * A group becomes a function of its own, `fuse_N(rt, ln, p, lo, hi)`, that computes a range of units
  * and is run through rt->each, so that large groups spread over threads.  Inside, values live in blocks of
- * PXLRT_BLOCK elements that stay in the first cache; every node of the pattern is one call of a
- * primitive compiled ahead of time.  libtcc does not optimise, so no scalar loop is ever emitted.
+ * PXLRT_BLOCK elements (more of them where all are small) that stay in the first cache; every node of the pattern is one call of a
+ * primitive compiled ahead of time, integers in types of their own (narrow.c).  libtcc does not optimise, so no scalar loop is ever emitted.
  *
  * The iteration space is first collapsed: dimensions that all operands walk as one are merged.  Then
  *   one dimension     a unit is an element
@@ -19,6 +19,7 @@
  * Operands are a, b, c …, results y, z …: groups that do the same work on the same shapes (one per layer, say)
  * share one function, and the caller's list of pointers shows what it works on. */
 #include "compiler/codegen/module.h"
+#include "compiler/codegen/narrow.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -65,6 +66,7 @@ typedef struct Fuse {
 	int rank;
 	int64_t rows, width;         /* rows * width elements */
 	Mode mode;
+	int64_t block;               /* elements of a block */
 	int64_t block_rows;          /* NARROW_ROWS */
 	int64_t units, grain;
 	Value *v;
@@ -75,15 +77,21 @@ typedef struct Fuse {
 	int uses_st;
 } Fuse;
 
-static const struct { const char *member, *name, *ctype; DType native; } classes[PXLRT_NCLASS] = {
-	[PXLRT_F32] = { "f32", "F32", "float", DT_F32 }, [PXLRT_F64] = { "f64", "F64", "double", DT_F64 },
-	[PXLRT_I64] = { "i64", "I64", "long long", DT_I64 }, [PXLRT_U64] = { "u64", "U64", "unsigned long long", DT_U64 },
+static const struct { const char *member, *name, *ctype; int bytes; DType native; } classes[PXLRT_NOWN] = {
+	[PXLRT_F32] = { "f32.", "F32", "float", 4, DT_F32 }, [PXLRT_F64] = { "f64.", "F64", "double", 8, DT_F64 },
+	[PXLRT_I64] = { "i64.", "I64", "long long", 8, DT_I64 }, [PXLRT_U64] = { "u64.", "U64", "unsigned long long", 8, DT_U64 },
+	[PXLRT_I8] = { "i8->", "I8", "signed char", 1, DT_I8 }, [PXLRT_U8] = { "u8->", "U8", "unsigned char", 1, DT_U8 },
+	[PXLRT_I16] = { "i16->", "I16", "short", 2, DT_I16 }, [PXLRT_U16] = { "u16->", "U16", "unsigned short", 2, DT_U16 },
+	[PXLRT_I32] = { "i32->", "I32", "int", 4, DT_I32 }, [PXLRT_U32] = { "u32->", "U32", "unsigned", 4, DT_U32 },
 };
 
 /* an index into the tables by dtype, with its name in a comment */
 static const char *dt(const Fuse *f, DType t) { return arena_printf(f->e->mem, "%d /* %s */", (int)t, dtype_info[t].name); }
 
-static int is_native(DType t) { int c = dtype_class(t); return c >= 0 && classes[c].native == t; }
+static int is_native(DType t) { int c = narrow_class(t); return c >= 0 && classes[c].native == t; }
+/* what is stored is what blocks hold; a bool that is read may be any byte */
+static int stores_as_is(DType t) { return is_native(t) || t == DT_BOOL; }
+static int is_float(int cls) { return cls == PXLRT_F32 || cls == PXLRT_F64; }
 
 /* --- the iteration space ------------------------------------------------------------------------------------ */
 static void set_access(Fuse *f, Access *a, const Tensor *t)
@@ -188,17 +196,27 @@ static void classify(Fuse *f, Access *a)
 	a->walk = a->tile ? TILED : flat ? FLAT : zero ? SCALAR : ROWS;
 }
 
+/* a call is worth 128 floats: as many bytes of what is smaller */
+static int64_t choose_block(const Fuse *f)
+{
+	int bytes = 1;
+	for (int i = 0; i < f->p->nodes.n; i++)
+		if (f->v[i].needed && classes[f->p->nodes.at[i].cls].bytes > bytes) bytes = classes[f->p->nodes.at[i].cls].bytes;
+	return bytes < 4 ? PXLRT_BLOCK * 4 / bytes : PXLRT_BLOCK;
+}
+
 /* Pieces are cut by size and cost alone, so that results and speed do not depend on who runs them. */
 static void choose_mode(Fuse *f)
 {
 	int64_t work = (int64_t)(PIECE_WORK / (4 + f->p->flops)), wide = f->width < 2 * PIECE ? f->width : PIECE;
 	if (work < 1024) work = 1024;
 	f->mode = f->rank == 1 ? LINE : f->width <= NARROW ? NARROW_ROWS : WIDE;
-	f->block_rows = f->mode == NARROW_ROWS ? PXLRT_BLOCK / f->width : 1;
+	f->block = choose_block(f);
+	f->block_rows = f->mode == NARROW_ROWS ? f->block / f->width : 1;
 	switch (f->mode) {
 	case LINE:
 		f->units = f->width;
-		f->grain = work / PXLRT_BLOCK * PXLRT_BLOCK;
+		f->grain = work / f->block * f->block;
 		break;
 	case WIDE:
 		f->units = f->rows * ((f->width + wide - 1) / wide);
@@ -247,7 +265,7 @@ static void find_left_to_store(Fuse *f)
 	for (int i = 0; i < f->p->nodes.n; i++) {
 		const FuseNode *n = &f->p->nodes.at[i];
 		Value *v = &f->v[i];
-		int left = v->needed && !v->uses && (n->kind == FUSE_PRIM || n->kind == FUSE_CVT) && !is_native(n->dtype);
+		int left = v->needed && !v->uses && (n->kind == FUSE_PRIM || n->kind == FUSE_CVT) && !stores_as_is(n->dtype);
 		for (int k = 0; left && k < f->nout; k++) left = f->p->outs.at[k].node != i || !f->out[k].t || f->out[k].dtype == n->dtype;
 		if (left && n->kind == FUSE_CVT) {
 			left = f->nout == 1 && f->p->nodes.at[n->arg[0]].cls == n->cls;
@@ -288,7 +306,7 @@ static int may_be_direct(const Fuse *f, int i, int out)
 {
 	const Access *a = &f->out[out];
 	const FuseNode *n = &f->p->nodes.at[i];
-	if ((n->kind != FUSE_PRIM && n->kind != FUSE_CVT) || !is_native(a->dtype)) return 0;
+	if ((n->kind != FUSE_PRIM && n->kind != FUSE_CVT) || !stores_as_is(a->dtype)) return 0;
 	if (a->walk != FLAT && (f->mode == NARROW_ROWS || a->walk != ROWS || a->inner != 1)) return 0;
 	for (int k = 0; k < f->p->nodes.n; k++) {
 		const FuseNode *l = &f->p->nodes.at[k];
@@ -316,15 +334,15 @@ static const char *new_block(Fuse *f, int cls)
 /* libtcc ignores alignment of local variables, and a vector that straddles cache lines costs double. */
 static void declare_blocks(Fuse *f)
 {
-	size_t at = 0, bytes[PXLRT_NCLASS] = { [PXLRT_F32] = 4, [PXLRT_F64] = 8, [PXLRT_I64] = 8, [PXLRT_U64] = 8 };
+	int at = 0;
 	if (!f->slots.n) return;
-	for (int i = 0; i < f->slots.n; i++) at += bytes[f->slots.at[i].cls];
-	buf_printf(&f->head, "\tchar room[%zu * PXLRT_BLOCK + 64], *blocks = room + (-(unsigned long)room & 63);\n", at);
+	for (int i = 0; i < f->slots.n; i++) at += classes[f->slots.at[i].cls].bytes;
+	buf_printf(&f->head, "\tchar room[%" PRId64 " + 64], *blocks = room + (-(unsigned long)room & 63);\n", at * f->block);
 	at = 0;
 	for (int i = 0; i < f->slots.n; i++) {
 		const Slot *s = &f->slots.at[i];
-		buf_printf(&f->head, "\t%s *%s = (%s *)(blocks + %zu * PXLRT_BLOCK);\n", classes[s->cls].ctype, s->name, classes[s->cls].ctype, at);
-		at += bytes[s->cls];
+		buf_printf(&f->head, "\t%s *%s = (%s *)(blocks + %" PRId64 ");\n", classes[s->cls].ctype, s->name, classes[s->cls].ctype, at * f->block);
+		at += classes[s->cls].bytes;
 	}
 }
 
@@ -399,17 +417,17 @@ static void hoist_const(Fuse *f, int i)
 	const FuseNode *n = &f->p->nodes.at[i];
 	const char *x, *name = new_block(f, n->cls);
 	Arena *mem = f->e->mem;
-	if (n->cls == PXLRT_F32 || n->cls == PXLRT_F64) x = arena_printf(mem, n->cls == PXLRT_F32 ? "(float)%s" : "%s", emit_float(f->e, n->f));
+	if (is_float(n->cls)) x = arena_printf(mem, n->cls == PXLRT_F32 ? "(float)%s" : "%s", emit_float(f->e, n->f));
 	else if (n->cls == PXLRT_U64) x = arena_printf(mem, "%" PRIu64 "ULL", (uint64_t)n->i);
 	else if (n->i == INT64_MIN) x = "(-9223372036854775807LL - 1)";
 	else x = arena_printf(mem, "%" PRId64 "LL", n->i);
-	buf_printf(&f->body, "\trt->%s.fill(%s, %s, PXLRT_BLOCK);\n", classes[n->cls].member, name, x);
+	buf_printf(&f->body, "\trt->%sfill(%s, %s, %" PRId64 ");\n", classes[n->cls].member, name, x, f->block);
 	f->v[i].at = name;
 }
 
 static void fill_tiles(Fuse *f, const Access *a, const char *from, const char *pad)
 {
-	buf_printf(&f->body, "%sfor (long r = 0; r < PXLRT_BLOCK; r += %" PRId64 ") rt->ld[%s](%s + r, %s, %" PRId64 ", %" PRId64 ");\n", pad, a->tile,
+	buf_printf(&f->body, "%sfor (long r = 0; r < %" PRId64 "; r += %" PRId64 ") rt->get[%s](%s + r, %s, %" PRId64 ", %" PRId64 ");\n", pad, f->block, a->tile,
 	           dt(f, a->dtype), a->block, from, a->inner, a->tile);
 }
 
@@ -417,14 +435,14 @@ static void fill_tiles(Fuse *f, const Access *a, const char *from, const char *p
 static void hoist_operand(Fuse *f, Access *a)
 {
 	if (a->walk == SCALAR) {
-		a->block = new_block(f, dtype_class(a->dtype));
-		buf_printf(&f->body, "\trt->ld[%s](%s, %s, 0, PXLRT_BLOCK);\n", dt(f, a->dtype), a->block, a->name);
+		a->block = new_block(f, narrow_class(a->dtype));
+		buf_printf(&f->body, "\trt->get[%s](%s, %s, 0, %" PRId64 ");\n", dt(f, a->dtype), a->block, a->name, f->block);
 	} else if (a->walk == TILED && !a->moves) {
-		a->block = new_block(f, dtype_class(a->dtype));
+		a->block = new_block(f, narrow_class(a->dtype));
 		fill_tiles(f, a, a->name, "\t");
 	} else if (f->mode == NARROW_ROWS && a->walk == ROWS && !a->moves) {
-		a->block = new_block(f, dtype_class(a->dtype));
-		buf_printf(&f->body, "\tfor (long r = 0; r < %" PRId64 "; r++)\n\t\trt->ld[%s](%s + r * %" PRId64 ", %s, %" PRId64 ", %" PRId64 ");\n",
+		a->block = new_block(f, narrow_class(a->dtype));
+		buf_printf(&f->body, "\tfor (long r = 0; r < %" PRId64 "; r++)\n\t\trt->get[%s](%s + r * %" PRId64 ", %s, %" PRId64 ", %" PRId64 ");\n",
 		           f->block_rows, dt(f, a->dtype), a->block, f->width, a->name, a->inner, f->width);
 	}
 	a->hoisted = a->block != NULL;
@@ -439,8 +457,8 @@ static void gather_rows(Fuse *f)
 		if (!a->t || a->hoisted || a->walk != ROWS) continue;
 		if (!any++) buf_puts(&f->body, "\t\tfor (long r = 0; r < rows; r++) {\n\t\t\tlong row = u + r;\n");
 		if (any == 1 && needs_index(f)) put_index(f, &f->body, "\t\t\t");
-		a->block = new_block(f, dtype_class(a->dtype));
-		buf_printf(&f->body, "\t\t\trt->ld[%s](%s + r * %" PRId64 ", %s + %s, %" PRId64 ", %" PRId64 ");\n", dt(f, a->dtype), a->block,
+		a->block = new_block(f, narrow_class(a->dtype));
+		buf_printf(&f->body, "\t\t\trt->get[%s](%s + r * %" PRId64 ", %s + %s, %" PRId64 ", %" PRId64 ");\n", dt(f, a->dtype), a->block,
 		           f->width, a->name, row_offset(f, a), a->inner, f->width);
 	}
 	if (any) buf_puts(&f->body, "\t\t}\n");
@@ -454,7 +472,7 @@ static void scatter_rows(Fuse *f)
 		if (!a->t || a->walk == FLAT) continue;
 		if (!any++) buf_puts(&f->body, "\t\tfor (long r = 0; r < rows; r++) {\n\t\t\tlong row = u + r;\n");
 		if (any == 1 && needs_index(f)) put_index(f, &f->body, "\t\t\t");
-		buf_printf(&f->body, "\t\t\trt->st[%s](%s + %s, %" PRId64 ", %s + r * %" PRId64 ", %" PRId64 ");\n", dt(f, a->dtype), a->name,
+		buf_printf(&f->body, "\t\t\trt->put[%s](%s + %s, %" PRId64 ", %s + r * %" PRId64 ", %" PRId64 ");\n", dt(f, a->dtype), a->name,
 		           a->moves ? row_offset(f, a) : "0", a->inner, f->v[f->p->outs.at[i].node].at, f->width, f->width);
 	}
 	if (any) buf_puts(&f->body, "\t\t}\n");
@@ -474,12 +492,12 @@ static void start_row(Fuse *f)
 	for (int i = 0; i < f->nin; i++) {
 		Access *a = &f->in[i];
 		if (!a->t || a->hoisted || (a->walk != TILED && (a->walk != ROWS || a->inner != 0))) continue;
-		a->block = new_block(f, dtype_class(a->dtype));
+		a->block = new_block(f, narrow_class(a->dtype));
 		if (a->walk == TILED) {
 			fill_tiles(f, a, a->row, "\t\t");
 			continue;
 		}
-		buf_printf(&f->body, "\t\trt->ld[%s](%s, %s, 0, PXLRT_BLOCK);\n", dt(f, a->dtype), a->block, a->row);
+		buf_printf(&f->body, "\t\trt->get[%s](%s, %s, 0, %" PRId64 ");\n", dt(f, a->dtype), a->block, a->row, f->block);
 	}
 }
 
@@ -503,7 +521,7 @@ static void put_load(Fuse *f, int i)
 	else {
 		v->slot = take_slot(f, n->cls);
 		v->at = f->slots.at[v->slot].name;
-		buf_printf(&f->body, "%srt->ld[%s](%s, %s, %" PRId64 ", n);\n", f->pad, dt(f, a->dtype), v->at, address(f, a), a->inner);
+		buf_printf(&f->body, "%srt->get[%s](%s, %s, %" PRId64 ", n);\n", f->pad, dt(f, a->dtype), v->at, address(f, a), a->inner);
 	}
 }
 
@@ -530,11 +548,11 @@ static int is_not_negative(const FuseNode *n) { return n->kind == FUSE_CONST && 
 /* Integers: a zero divisor or a negative exponent is a fault of the run, found before the block is computed. */
 static void put_check(Fuse *f, const FuseNode *n)
 {
-	if (n->cls != PXLRT_I64 && n->cls != PXLRT_U64) return;
+	if (is_float(n->cls)) return;
 	const FuseNode *d = &f->p->nodes.at[n->arg[1]];
 	const char *check = NULL;
 	if ((n->prim == FP_div || n->prim == FP_mod) && !is_nonzero(d)) check = "divcheck";
-	if (n->prim == FP_pow && n->cls == PXLRT_I64 && !is_not_negative(d)) check = "powcheck";
+	if (n->prim == FP_pow && dtype_info[classes[n->cls].native].cls == 'i' && !is_not_negative(d)) check = "powcheck";
 	if (!check) return;
 	buf_printf(&f->body, "%sif ((st = rt->%s(ln, %d, %s, n, %d))) return st;\n", f->pad, check, (int)classes[n->cls].native,
 	           f->v[n->arg[1]].at, site_at(f->e, n->at, fuse_prim[n->prim].name));
@@ -544,10 +562,8 @@ static void put_check(Fuse *f, const FuseNode *n)
 static void put_norm(Fuse *f, int i)
 {
 	const FuseNode *n = &f->p->nodes.at[i];
-	if (!n->norm || is_native(n->dtype) || f->v[i].left_to_store) return;
-	/* the table leaves out what needs nothing: bool is 0 or 1 already */
-	if (n->dtype == DT_BOOL) buf_printf(&f->body, "%sif (rt->norm[%d]) rt->norm[%d](%s, n);\n", f->pad, DT_BOOL, DT_BOOL, f->v[i].at);
-	else buf_printf(&f->body, "%srt->norm[%s](%s, n);\n", f->pad, dt(f, n->dtype), f->v[i].at);
+	if (n->norm && !is_native(n->dtype) && !f->v[i].left_to_store)
+		buf_printf(&f->body, "%srt->norm[%s](%s, n);\n", f->pad, dt(f, n->dtype), f->v[i].at);
 }
 
 static void put_prim(Fuse *f, int i)
@@ -563,7 +579,7 @@ static void put_prim(Fuse *f, int i)
 	put_check(f, n);
 	for (int k = 0; k < na; k++) release(f, arg[k], i);
 	place_value(f, i);
-	buf_printf(&f->body, "%srt->%s.%s(%s", f->pad, classes[n->cls].member, m ? "fma" : fuse_prim[n->prim].name, f->v[i].at);
+	buf_printf(&f->body, "%srt->%s%s(%s", f->pad, classes[n->cls].member, m ? "fma" : fuse_prim[n->prim].name, f->v[i].at);
 	for (int k = 0; k < na; k++) buf_printf(&f->body, ", %s", f->v[arg[k]].at);
 	buf_puts(&f->body, ", n);\n");
 	put_norm(f, i);
@@ -600,19 +616,37 @@ static void put_stores(Fuse *f)
 		const Access *a = &f->out[i];
 		const Value *v = &f->v[f->p->outs.at[i].node];
 		if (!a->t || v->direct == i || (f->mode == NARROW_ROWS && a->walk != FLAT)) continue;
-		buf_printf(&f->body, "%srt->st[%s](%s, %" PRId64 ", %s, n);\n", f->pad, dt(f, a->dtype), address(f, a), a->inner, v->at);
+		buf_printf(&f->body, "%srt->put[%s](%s, %" PRId64 ", %s, n);\n", f->pad, dt(f, a->dtype), address(f, a), a->inner, v->at);
 	}
 	if (f->mode == NARROW_ROWS) scatter_rows(f);
 }
 
 /* --- text: loops ----------------------------------------------------------------------------------------------- */
+/* One primitive from memory to memory: nothing is kept in a block, so a piece is one call. */
+static int is_one_call(const Fuse *f)
+{
+	int calls = 0;
+	for (int i = 0; i < f->p->nodes.n; i++) {
+		const FuseNode *n = &f->p->nodes.at[i];
+		const Access *a = &f->in[n->operand];
+		if (!f->v[i].needed) continue;
+		if (n->kind == FUSE_CONST) return 0;
+		if (n->kind != FUSE_LOAD) calls++;
+		else if (a->walk != FLAT || !is_native(a->dtype) || is_endangered(f, i, a)) return 0;
+		if (n->kind != FUSE_LOAD && f->v[i].direct < 0 && (n->kind != FUSE_CVT || !f->v[i].left_to_store)) return 0;
+	}
+	return calls == 1;
+}
+
 static void put_line(Fuse *f)
 {
-	buf_puts(&f->body, "\tfor (long i = lo; i < hi; i += PXLRT_BLOCK) {\n\t\tlong n = hi - i < PXLRT_BLOCK ? hi - i : PXLRT_BLOCK;\n");
-	f->pad = "\t\t";
+	int whole = is_one_call(f);
+	if (whole) buf_puts(&f->body, "\tlong i = lo, n = hi - lo;\n");
+	else buf_printf(&f->body, "\tfor (long i = lo; i < hi; i += %" PRId64 ") {\n\t\tlong n = hi - i < %" PRId64 " ? hi - i : %" PRId64 ";\n", f->block, f->block, f->block);
+	f->pad = whole ? "\t" : "\t\t";
 	put_nodes(f);
 	put_stores(f);
-	buf_puts(&f->body, "\t}\n");
+	if (!whole) buf_puts(&f->body, "\t}\n");
 }
 
 /* Very wide rows are cut: a unit is a row and the part of it between `from` and `to`. */
@@ -626,8 +660,8 @@ static void put_wide(Fuse *f)
 		           f->width, wide, f->width);
 	else buf_puts(&f->body, "\tfor (long row = lo; row < hi; row++) {\n");
 	start_row(f);
-	buf_printf(&f->body, "\t\tfor (long i = %s; i < %s; i += PXLRT_BLOCK) {\n"
-	           "\t\t\tlong n = %s - i < PXLRT_BLOCK ? %s - i : PXLRT_BLOCK;\n", from, to, to, to);
+	buf_printf(&f->body, "\t\tfor (long i = %s; i < %s; i += %" PRId64 ") {\n"
+	           "\t\t\tlong n = %s - i < %" PRId64 " ? %s - i : %" PRId64 ";\n", from, to, f->block, to, f->block, to, f->block);
 	f->pad = "\t\t\t";
 	put_nodes(f);
 	put_stores(f);
@@ -719,8 +753,8 @@ static void put_call(Fuse *f, int number)
 
 void emit_fused(Emit *e, const Op *op)
 {
-	Fuse f = { .e = e, .op = op, .p = fused_pattern(op) };
-	if (!f.p || f.p->outs.n != op->out.n) {
+	Fuse f = { .e = e, .op = op, .p = narrow_pattern(e->mem, op) };
+	if (!f.p) {
 		emit_fail(e, op, "a fused group without its pattern");
 		return;
 	}

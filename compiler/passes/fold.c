@@ -52,6 +52,15 @@ static void run_prim(const struct pxlrt *rt, const FuseNode *n, const Block *v, 
 	if (n->norm && rt->norm[n->dtype]) rt->norm[n->dtype](y.any, count);
 }
 
+/* a cast gives integers in their own type, and here they are all wide */
+static void run_cvt(Arena *mem, const Pattern *p, const FuseNode *n, const Block *v, Block y, long count)
+{
+	const struct pxlrt *rt = rt_table();
+	void *own = dtype_is_float(n->dtype) || dtype_is_f8(n->dtype) ? y.any : arena_allocn(mem, (size_t)count + 8, 8);
+	rt->cvt[p->nodes.at[n->arg[0]].cls][n->dtype](own, v[n->arg[0]].any, count);
+	if (own != y.any) rt->ld[n->dtype](y.any, own, 1, count);
+}
+
 static void fill(const FuseNode *n, Block y, long count)
 {
 	for (long i = 0; i < count; i++) {
@@ -104,7 +113,7 @@ static HostArray *evaluate(Arena *mem, const Op *op, const Pattern *p, int root)
 		switch (n->kind) {
 		case FUSE_LOAD: read_constant(rt, op->in.at[n->operand], spec->shape, v[i], count); break;
 		case FUSE_CONST: fill(n, v[i], count); break;
-		case FUSE_CVT: rt->cvt[p->nodes.at[n->arg[0]].cls][n->dtype](v[i].any, v[n->arg[0]].any, count); break;
+		case FUSE_CVT: run_cvt(mem, p, n, v, v[i], count); break;
 		case FUSE_PRIM: run_prim(rt, n, v, v[i], count); break;
 		}
 	}

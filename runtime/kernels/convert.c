@@ -46,13 +46,14 @@ void rt_set(DType t, void *p, size_t i, double x) { rt_convert(t, (char *)p + i 
 
 void k_convert(const struct pxlrt *rt, DType to, void *dst, DType from, const void *src, size_t n)
 {
-	int cls = class_of((int)from);
+	int cls = own_class((int)from), in_place = own_class((int)to) != PXLRT_F32 || to == DT_F32;
 	Block a, b;
 	for (size_t at = 0; at < n; at += BLOCK_MAX) {
 		long k = (long)(n - at < BLOCK_MAX ? n - at : BLOCK_MAX);
-		rt->ld[from](&a, (const char *)src + at * dtype_size(from), 1, k);
-		rt->cvt[cls][to](&b, &a, k);
-		rt->st[to]((char *)dst + at * dtype_size(to), 1, &b, k);
+		void *y = (char *)dst + at * dtype_size(to);
+		rt->get[from](&a, (const char *)src + at * dtype_size(from), 1, k);
+		rt->cvt[cls][to](in_place ? y : &b, &a, k);
+		if (!in_place) rt->put[to](y, 1, &b, k);
 	}
 }
 

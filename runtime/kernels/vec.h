@@ -4,20 +4,7 @@
  * y may be any operand, exactly: elements are read before they are written, so `ivdep` is true.
  * Two-way choices are written as selects, and reductions as 64 explicit lanes combined in one order, so
  * that every instruction set gives the same bits. */
-#include "runtime/kernels/half.h"
-#include "runtime/kernels/kernels.h"
-
-#include <limits.h>
-#include <string.h>
-
-#define EACH(n) _Pragma("GCC ivdep") for (long i = 0; i < (n); i++)
-
-#define LOOP1(S, T, name, expr) static void S##_##name(T *y, const T *a, long n) { EACH(n) { T x = a[i]; y[i] = (expr); } }
-#define LOOP2(S, T, name, expr) \
-	static void S##_##name(T *y, const T *a, const T *b, long n) { EACH(n) { T p = a[i], q = b[i]; y[i] = (expr); } }
-#define LOOP3(S, T, name, expr) \
-	static void S##_##name(T *y, const T *a, const T *b, const T *c, long n) \
-	{ EACH(n) { T p = a[i], q = b[i], r = c[i]; y[i] = (expr); } }
+#include "runtime/kernels/loops.h"
 
 /* sine and cosine: the fast loop, then libm for the rare arguments its reduction is too short for */
 #define SINCOS(S, T, name, turn) \
@@ -37,31 +24,6 @@ SINCOS(f32, float, sin, 0)
 SINCOS(f32, float, cos, 1)
 SINCOS(f64, double, sin, 0)
 SINCOS(f64, double, cos, 1)
-
-/* --- integers: division floors, remainder follows the dividend; by zero they give 0 (see divcheck) ------------ */
-
-static inline i64 div_i64(i64 a, i64 b)
-{
-	if (b == 0) return 0;
-	if (b == -1) return (i64)(0 - (u64)a);       /* the one quotient that overflows */
-	i64 q = a / b;
-	return q - ((a % b != 0) & ((a < 0) != (b < 0)));
-}
-static inline i64 mod_i64(i64 a, i64 b) { return b == 0 || b == -1 ? 0 : a % b; }
-
-static inline u64 pow_u64(u64 x, u64 e)
-{
-	u64 y = 1;
-	for (; e; e >>= 1, x *= x)
-		if (e & 1) y *= x;
-	return y;
-}
-/* negative exponents, refused by powcheck, give the truncated value */
-static inline i64 pow_i64(i64 x, i64 e)
-{
-	if (e >= 0) return (i64)pow_u64((u64)x, (u64)e);
-	return x == 1 ? 1 : x == -1 ? (e & 1 ? -1 : 1) : 0;
-}
 
 /* --- the table of pxlrt.h, once for each class --------------------------------------------------------------- */
 
@@ -114,12 +76,14 @@ MODS(f64, double)
 
 /* --- storage ↔ blocks: one row of T (storage), C (class), how to read, how to write ---------------------------- */
 
-#define STORAGE(X) \
+#define STORAGE(X) STORAGE_INT(X) STORAGE_FLOAT(X)
+#define STORAGE_INT(X) \
 	X(BOOL, unsigned char, i64, v != 0, v != 0) \
 	X(I8,  signed char, i64, v, (signed char)v)        X(I16, short, i64, v, (short)v) \
 	X(I32, int, i64, v, (int)v)                        X(I64, i64, i64, v, v) \
 	X(U8,  unsigned char, i64, v, (unsigned char)v)    X(U16, unsigned short, i64, v, (unsigned short)v) \
-	X(U32, unsigned, i64, v, (unsigned)v)              X(U64, u64, u64, v, v) \
+	X(U32, unsigned, i64, v, (unsigned)v)              X(U64, u64, u64, v, v)
+#define STORAGE_FLOAT(X) \
 	X(F8_143, unsigned char, float, f8_143_load(v), f8_143_store(v, 0x80)) \
 	X(F8_152, unsigned char, float, f8_152_load(v), f8_152_store(v, 0x80)) \
 	X(F16, unsigned short, float, half_load(v), half_store(v)) \
@@ -165,41 +129,42 @@ NORM(F8_143, float) NORM(F8_152, float) NORM(F16, float) NORM(BF16, float)
 
 /* --- casts: class of the source × dtype of the result ------------------------------------------------------------ */
 
-/* float to integer: toward zero, saturating, NaN gives 0; the bounds are exact in double */
-static inline i64 sat_i64(double v, double lo, double hi, i64 min, i64 max)
-{
-	return v != v ? 0 : v <= lo ? min : v >= hi ? max : (i64)v;
-}
+/* float to integer: toward zero, saturating, NaN gives 0.  Of 32 bits and less by conversions of int, from the largest float or double below
+ * 2^31 down; a wider bound is exact in double */
+#define SATURATE(S, T, below31) \
+	static inline int clip_##S(T v, T lo, T hi) \
+	{ \
+		v = v != v ? 0 : v; \
+		v = v < lo ? lo : v; \
+		return (int)(v > hi ? hi : v); \
+	} \
+	static inline int to_i32_##S(T v) { int y = clip_##S(v, (T)-0x1p31, (T)(below31)); return v >= (T)0x1p31 ? INT_MAX : y; } \
+	static inline unsigned to_u32_##S(T v) \
+	{ \
+		unsigned low = (unsigned)clip_##S(v, 0, (T)(below31)), high = (unsigned)clip_##S(v - (T)0x1p31, 0, (T)(below31)) + (1u << 31); \
+		unsigned y = v >= (T)0x1p31 ? high : low; \
+		return v >= (T)0x1p32 ? UINT_MAX : y; \
+	}
+SATURATE(F32, float, 0x1.fffffep30)
+SATURATE(F64, double, INT_MAX)
+static inline i64 sat_i64(double v) { return v != v ? 0 : v <= -0x1p63 ? LLONG_MIN : v >= 0x1p63 ? LLONG_MAX : (i64)v; }
 static inline u64 sat_u64(double v) { return !(v > 0) ? 0 : v >= 0x1p64 ? ULLONG_MAX : (u64)v; }
 
-#define CVT(FROM, F, D, C, expr) \
-	static void cvt_##FROM##_##D(void *dst, const void *src, long n) { C *y = dst; const F *a = src; EACH(n) { F v = a[i]; y[i] = (expr); } }
 #define CVT_TO_INT(FROM, F) \
-	CVT(FROM, F, BOOL, i64, v != 0) \
-	CVT(FROM, F, I8,  i64, sat_i64(v, -0x1p7, 0x1p7, SCHAR_MIN, SCHAR_MAX)) \
-	CVT(FROM, F, I16, i64, sat_i64(v, -0x1p15, 0x1p15, SHRT_MIN, SHRT_MAX)) \
-	CVT(FROM, F, I32, i64, sat_i64(v, -0x1p31, 0x1p31, INT_MIN, INT_MAX)) \
-	CVT(FROM, F, I64, i64, sat_i64(v, -0x1p63, 0x1p63, LLONG_MIN, LLONG_MAX)) \
-	CVT(FROM, F, U8,  i64, sat_i64(v, 0, 0x1p8, 0, UCHAR_MAX)) \
-	CVT(FROM, F, U16, i64, sat_i64(v, 0, 0x1p16, 0, USHRT_MAX)) \
-	CVT(FROM, F, U32, i64, sat_i64(v, 0, 0x1p32, 0, UINT_MAX)) \
+	CVT(FROM, F, BOOL, unsigned char, v != 0) \
+	CVT(FROM, F, I8,  signed char, clip_##FROM(v, SCHAR_MIN, SCHAR_MAX)) \
+	CVT(FROM, F, I16, short, clip_##FROM(v, SHRT_MIN, SHRT_MAX)) \
+	CVT(FROM, F, I32, int, to_i32_##FROM(v)) \
+	CVT(FROM, F, I64, i64, sat_i64(v)) \
+	CVT(FROM, F, U8,  unsigned char, clip_##FROM(v, 0, UCHAR_MAX)) \
+	CVT(FROM, F, U16, unsigned short, clip_##FROM(v, 0, USHRT_MAX)) \
+	CVT(FROM, F, U32, unsigned, to_u32_##FROM(v)) \
 	CVT(FROM, F, U64, u64, sat_u64(v))
 CVT_TO_INT(F32, float)
 CVT_TO_INT(F64, double)
-
-#define CVT_INT_TO_INT(FROM, F) \
-	CVT(FROM, F, BOOL, i64, v != 0) \
-	CVT(FROM, F, I8, i64, (signed char)v) CVT(FROM, F, I16, i64, (short)v) CVT(FROM, F, I32, i64, (int)v) \
-	CVT(FROM, F, U8, i64, (unsigned char)v) CVT(FROM, F, U16, i64, (unsigned short)v) CVT(FROM, F, U32, i64, (unsigned)v) \
-	CVT(FROM, F, I64, i64, (i64)v) CVT(FROM, F, U64, u64, (u64)v)
 CVT_INT_TO_INT(I64, i64)
 CVT_INT_TO_INT(U64, u64)
 
-/* to the narrow floats by way of an f32 (or a double) rounded to odd, so that only one rounding is seen */
-#define CVT_TO_FLOAT(FROM, F, ODD) \
-	CVT(FROM, F, F64, double, (double)v) CVT(FROM, F, F32, float, (float)v) \
-	CVT(FROM, F, F16, float, round_F16(ODD)) CVT(FROM, F, BF16, float, round_BF16(ODD)) \
-	CVT(FROM, F, F8_143, float, round_F8_143(ODD)) CVT(FROM, F, F8_152, float, round_F8_152(ODD))
 CVT_TO_FLOAT(F32, float, v)
 CVT_TO_FLOAT(F64, double, f32_odd(v))
 CVT_TO_FLOAT(I64, i64, f32_odd(i64_odd(v)))
@@ -455,12 +420,9 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 #define MEMBERS_FLOAT(X) MEMBERS_ALL(X) PXLRT_VEC1_LOOP(X) PXLRT_VEC1_FLOAT(X) PXLRT_VEC2_FLOAT(X)
 #define LD_SLOT(D, ...) [DT_##D] = ld_##D,
 #define ST_SLOT(D, ...) [DT_##D] = st_##D,
-#define CVT_ROW(C) { \
-	[DT_BOOL] = cvt_##C##_BOOL, [DT_I8] = cvt_##C##_I8, [DT_I16] = cvt_##C##_I16, [DT_I32] = cvt_##C##_I32, [DT_I64] = cvt_##C##_I64, \
-	[DT_U8] = cvt_##C##_U8, [DT_U16] = cvt_##C##_U16, [DT_U32] = cvt_##C##_U32, [DT_U64] = cvt_##C##_U64, \
-	[DT_F8_143] = cvt_##C##_F8_143, [DT_F8_152] = cvt_##C##_F8_152, \
-	[DT_F16] = cvt_##C##_F16, [DT_BF16] = cvt_##C##_BF16, [DT_F32] = cvt_##C##_F32, [DT_F64] = cvt_##C##_F64 }
 #define BY_CLASS(f) { [PXLRT_F32] = f##_f32, [PXLRT_F64] = f##_f64, [PXLRT_I64] = f##_i64, [PXLRT_U64] = f##_u64 }
+
+static CvtRow cvt_F32 = CVT_ROW(F32), cvt_F64 = CVT_ROW(F64), cvt_I64 = CVT_ROW(I64), cvt_U64 = CVT_ROW(U64);
 
 #define TABLE(label, bf16) { \
 	.pub = { \
@@ -472,7 +434,9 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 			[DT_BOOL] = norm_BOOL, [DT_I8] = norm_I8, [DT_I16] = norm_I16, [DT_I32] = norm_I32, [DT_U8] = norm_U8, \
 			[DT_U16] = norm_U16, [DT_U32] = norm_U32, [DT_F8_143] = norm_F8_143, [DT_F8_152] = norm_F8_152, \
 			[DT_F16] = norm_F16, [DT_BF16] = norm_BF16 }, \
-		.cvt = { [PXLRT_F32] = CVT_ROW(F32), [PXLRT_F64] = CVT_ROW(F64), [PXLRT_I64] = CVT_ROW(I64), [PXLRT_U64] = CVT_ROW(U64) }, \
+		.get = { OWN_GETS, STORAGE_FLOAT(LD_SLOT) }, .put = { OWN_PUTS, STORAGE_FLOAT(ST_SLOT) }, \
+		.cvt = { [PXLRT_F32] = cvt_F32, [PXLRT_F64] = cvt_F64, [PXLRT_I64] = cvt_I64, [PXLRT_U64] = cvt_U64, INTS_CVT }, \
+		INTS_PRIMS, \
 		.each = k_each, .matmul = k_matmul, .reduce = k_reduce, .copy = k_copy, .argmax = k_argmax, \
 		.topk = k_topk, .median = k_median, .histogram = k_histogram, \
 		.softmax = k_softmax, .softmax_grad = k_softmax_grad, .cumsum = k_cumsum, .group_norm = k_group_norm, .group_norm_back = k_group_norm_back, \

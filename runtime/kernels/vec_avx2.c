@@ -2,6 +2,7 @@
 #include "runtime/kernels/kernels.h"
 #if defined __x86_64__
 #pragma GCC target("avx2,fma,f16c,bmi2")
+#define VEC_SET avx2
 #define VEC_NAME table_avx2
 #define VEC_LABEL "avx2"
 #define VEC_BYTES 32

@@ -4,6 +4,7 @@
 #if defined __x86_64__
 #include <immintrin.h>
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2,prefer-vector-width=512")
+#define VEC_SET avx512
 #define VEC_NAME table_avx512
 #define VEC_LABEL "avx512"
 #define VEC_BYTES 64
