@@ -196,13 +196,14 @@ static void classify(Fuse *f, Access *a)
 	a->walk = a->tile ? TILED : flat ? FLAT : zero ? SCALAR : ROWS;
 }
 
-/* a call is worth 128 floats: as many bytes of what is smaller */
+/* 128 of what has 8 bytes, twice that of floats if they are few enough to stay in the first cache, and as many bytes of what is smaller */
 static int64_t choose_block(const Fuse *f)
 {
 	int bytes = 1;
 	for (int i = 0; i < f->p->nodes.n; i++)
 		if (f->v[i].needed && classes[f->p->nodes.at[i].cls].bytes > bytes) bytes = classes[f->p->nodes.at[i].cls].bytes;
-	return bytes < 4 ? PXLRT_BLOCK * 4 / bytes : PXLRT_BLOCK;
+	if (bytes < 4) return PXLRT_BLOCK * 4 / bytes;
+	return bytes == 4 && f->p->nodes.n <= 16 ? 2 * PXLRT_BLOCK : PXLRT_BLOCK;
 }
 
 /* Pieces are cut by size and cost alone, so that results and speed do not depend on who runs them. */
@@ -306,7 +307,8 @@ static int may_be_direct(const Fuse *f, int i, int out)
 {
 	const Access *a = &f->out[out];
 	const FuseNode *n = &f->p->nodes.at[i];
-	if ((n->kind != FUSE_PRIM && n->kind != FUSE_CVT) || !stores_as_is(a->dtype)) return 0;
+	if (n->kind == FUSE_CONST || !stores_as_is(a->dtype)) return 0;
+	if (n->kind == FUSE_LOAD && (is_native(n->dtype) || f->in[n->operand].walk != FLAT)) return 0;
 	if (a->walk != FLAT && (f->mode == NARROW_ROWS || a->walk != ROWS || a->inner != 1)) return 0;
 	for (int k = 0; k < f->p->nodes.n; k++) {
 		const FuseNode *l = &f->p->nodes.at[k];
@@ -511,26 +513,6 @@ static int is_endangered(const Fuse *f, int i, const Access *a)
 	return 0;
 }
 
-static void put_load(Fuse *f, int i)
-{
-	const FuseNode *n = &f->p->nodes.at[i];
-	const Access *a = &f->in[n->operand];
-	Value *v = &f->v[i];
-	if (a->block) v->at = a->block;
-	else if (is_native(a->dtype) && a->inner == 1 && !is_endangered(f, i, a)) v->at = address(f, a);
-	else {
-		v->slot = take_slot(f, n->cls);
-		v->at = f->slots.at[v->slot].name;
-		buf_printf(&f->body, "%srt->get[%s](%s, %s, %" PRId64 ", n);\n", f->pad, dt(f, a->dtype), v->at, address(f, a), a->inner);
-	}
-}
-
-static void release(Fuse *f, int node, int now)
-{
-	Value *v = &f->v[node];
-	if (v->slot >= 0 && v->last == now) f->slots.at[v->slot].busy = 0;
-}
-
 static void place_value(Fuse *f, int i)
 {
 	Value *v = &f->v[i];
@@ -540,6 +522,25 @@ static void place_value(Fuse *f, int i)
 	}
 	v->slot = take_slot(f, f->p->nodes.at[i].cls);
 	v->at = f->slots.at[v->slot].name;
+}
+
+static void put_load(Fuse *f, int i)
+{
+	const FuseNode *n = &f->p->nodes.at[i];
+	const Access *a = &f->in[n->operand];
+	Value *v = &f->v[i];
+	if (a->block) v->at = a->block;
+	else if (is_native(a->dtype) && a->inner == 1 && !is_endangered(f, i, a)) v->at = address(f, a);
+	else {
+		place_value(f, i);
+		buf_printf(&f->body, "%srt->get[%s](%s, %s, %" PRId64 ", n);\n", f->pad, dt(f, a->dtype), v->at, address(f, a), a->inner);
+	}
+}
+
+static void release(Fuse *f, int node, int now)
+{
+	Value *v = &f->v[node];
+	if (v->slot >= 0 && v->last == now) f->slots.at[v->slot].busy = 0;
 }
 
 static int is_nonzero(const FuseNode *n) { return n->kind == FUSE_CONST && n->i != 0; }
@@ -631,7 +632,7 @@ static int is_one_call(const Fuse *f)
 		const Access *a = &f->in[n->operand];
 		if (!f->v[i].needed) continue;
 		if (n->kind == FUSE_CONST) return 0;
-		if (n->kind != FUSE_LOAD) calls++;
+		if (n->kind != FUSE_LOAD || f->v[i].direct >= 0) calls++;
 		else if (a->walk != FLAT || !is_native(a->dtype) || is_endangered(f, i, a)) return 0;
 		if (n->kind != FUSE_LOAD && f->v[i].direct < 0 && (n->kind != FUSE_CVT || !f->v[i].left_to_store)) return 0;
 	}

@@ -136,6 +136,7 @@ static Held put_cvt(Narrow *w, const FuseNode *n)
 	if (n->dtype == DT_F32 || n->dtype == DT_F64) truth = truth_of(w, from, n->cls);
 	if (truth >= 0) return (Held){ truth, n->dtype };
 	if (is_small(n->dtype) && !is_number(w, n->arg[0]) && w->held[n->arg[0]].t == n->dtype) return w->held[n->arg[0]];
+	if (n->dtype == DT_F32 && w->to->nodes.at[from].cls == PXLRT_F32) return (Held){ from, n->dtype };      /* what blocks hold of any narrow float */
 	return (Held){ cast(w, from, n->dtype, n->at), n->dtype };
 }
 
