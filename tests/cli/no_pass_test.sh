@@ -32,8 +32,8 @@ done < "$T/passes"
 expect 0 "$PXLC" run "$T/step.pxl" --no-pass "$(paste -sd, "$T/passes")"
 check 'the same without any' cmp "$T/all" "$T/out"
 
-loops() { "$PXLC" emit c "$T/step.pxl" "$@" | grep -c 'for (' ; }
-check 'without fuse each op has a loop of its own' test "$(loops --no-pass fuse)" -gt "$(loops)"
+groups() { "$PXLC" emit c "$T/step.pxl" "$@" | grep -c 'fuse_[0-9]' ; }
+check 'without fuse each op is a group of its own' test "$(groups --no-pass fuse)" -gt "$(groups)"
 
 expect 2 "$PXLC" run "$T/step.pxl" --no-pass nothing
 has 'there is no pass `nothing`' err
