@@ -49,10 +49,35 @@ static int lower_op(Build *b, Op *op, Tensor **out)
 	return writes_scattered(op) && write_copy_back(b, op, out);
 }
 
+static int is_arithmetic(const Op *op) { return op_is(op, ELTWISE) || op_def(op)->inplace == VIEWS; }
+
+/* is there memory that both use and one writes */
+static int meet(const Op *a, const Op *b)
+{
+	for (int i = 0; i < a->in.n; i++)
+		for (int k = 0; k < b->in.n; k++)
+			if (a->in.at[i] && b->in.at[k] && (op_modifies(a, i) || op_modifies(b, k)) && storage_root(a->in.at[i]) == storage_root(b->in.at[k])) return 1;
+	return 0;
+}
+
+/* What an op is made of inherits its place in the order; arithmetic between others' memory needs none of it, and may then be fused. */
+static void forget_idle_order(Op *op)
+{
+	int kept = 0;
+
+	if (!is_arithmetic(op)) return;
+	for (int i = 0; i < op->after.n; i++) {
+		Op *first = op->after.at[i];
+		if (!is_arithmetic(first) || meet(op, first)) op->after.at[kept++] = first;
+	}
+	op->after.n = kept;
+}
+
 /* results may want lowering again: new ops come at the end of g->ops, where the loop finds them */
 static void lower_ops(PassCx *cx, Graph *g)
 {
 	Rewrite rw = rewrite_begin(cx, g);
+	int ids = g->ir->next_op;
 
 	for (int i = 0; i < g->ops.n; i++) {
 		Op *op = g->ops.at[i];
@@ -65,6 +90,8 @@ static void lower_ops(PassCx *cx, Graph *g)
 		rewrite_replace(&rw, op, with, mark);
 	}
 	rewrite_end(&rw);
+	for (int i = 0; i < g->ops.n; i++)
+		if (g->ops.at[i]->id >= ids) forget_idle_order(g->ops.at[i]);
 	drop_unread_inits(cx, g);
 }
 
