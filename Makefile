@@ -71,7 +71,7 @@ $(BUILD)/$(SONAME): $(BUILD)/o/libpxl.o
 $(BUILD)/libpxl.so: $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
 
-# The runtime alone, with the portable products: what `pxlc build` ships. It travels inside libpxl (runtime_archive).
+# The runtime alone: what `pxlc build` ships. It travels inside libpxl (runtime_archive).
 RT_OBJ := $(filter-out $(BUILD)/o/runtime/formats/%,$(filter $(BUILD)/o/runtime/%,$(LIB_OBJ)))
 $(BUILD)/libpxlrt.a: $(RT_OBJ)
 	@rm -f $@

@@ -9,7 +9,7 @@
 
 #include "runtime/runtime.h"
 
-/* scratch every lane (and every pool worker) has, allocated when the session is made; see kernels/provider.h */
+/* scratch every lane (and every pool worker) has, allocated when the session is made; see kernels/matmul.h */
 enum { RT_SCRATCH_BYTES = 4 << 20 };
 
 typedef struct RtLane {

@@ -99,7 +99,6 @@ typedef struct RtMap {
 typedef struct RtOptions {
 	uint64_t seed;
 	int threads;                         /* at most; 0: all processors */
-	int portable;                        /* nothing any more: all kernels are our own */
 	int detached;                        /* weights stay with the host until rt_session_attach */
 	RtAlloc alloc;
 	void (*print)(void *user, const char *text, size_t len);   /* print_tensor's output; NULL drops it */

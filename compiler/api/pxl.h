@@ -264,12 +264,11 @@ typedef struct pxl_map {
 typedef struct pxl_session_options {
 	size_t size;
 	int threads;                               /* at most; 0: one per processor; there are never more than that */
-	int portable;                              /* nothing any more: all kernels are our own */
 	int detached;                              /* attach it yourself: until then no weights move and nothing runs */
 	int exact_dtypes;                          /* pxl_write_array narrows nothing: another element type is EINVAL */
 	const pxl_map *maps; size_t nmap;          /* used only during the call */
 } pxl_session_options;
-#define PXL_SESSION_OPTIONS_INIT { sizeof(pxl_session_options), 0, 0, 0, 0, NULL, 0 }
+#define PXL_SESSION_OPTIONS_INIT { sizeof(pxl_session_options), 0, 0, 0, NULL, 0 }
 
 PXL_API PXL_MUST pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_session **out);
 PXL_API void pxl_session_free(pxl_session *s);

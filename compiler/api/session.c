@@ -29,7 +29,7 @@ const char *pxl_session_errmsg(const pxl_session *s) { return s && s->err.text[0
 static RtOptions rt_options(const pxl_program *p, const pxl_session_options *o)
 {
 	pxl_ctx *cx = p->m->cx;
-	return (RtOptions){ .seed = p->seed, .threads = o->threads, .portable = o->portable, .detached = o->detached, .alloc = cx_rt_alloc(cx),
+	return (RtOptions){ .seed = p->seed, .threads = o->threads, .detached = o->detached, .alloc = cx_rt_alloc(cx),
 	                    .print = cx->opt.log, .print_user = cx->opt.log_user };
 }
 

@@ -253,7 +253,7 @@ static const char example[] =
 	"#include <stdio.h>\n#include <stdlib.h>\n\n#include \"NAME.h\"\n\n"
 	"int main(void)\n{\n"
 	"\tconst RtProgram *p = &NAME_program;\n"
-	"\tRtOptions o = { .seed = 0, .threads = 1, .portable = 1 };\n"
+	"\tRtOptions o = { .seed = 0, .threads = 1};\n"
 	"\tRtSession *s;\n\tRtErr e;\n"
 	"\tif (rt_session_new(p, &o, &s, &e)) return fprintf(stderr, \"%s\\n\", e.text), 1;\n"
 	"\tRtBind *bind = calloc((size_t)p->nstream + 1, sizeof *bind);\n"

@@ -18,7 +18,7 @@ typedef struct Cli {
 	const char *program, *task, *output, *weights, *save, *data, *log, *device, *jit, *matmul, *color, *diag, *after, *no_pass, *dot, *dot_checks;
 	int64_t dot_first, dot_count, epochs, limit, steps, threads, replicas, level, max_errors, max_memory;
 	uint64_t seed;
-	int json, quiet, verbose, resume, help, allow_native, portable, passes, time_passes, check, map_read;
+	int json, quiet, verbose, resume, help, allow_native, passes, time_passes, check, map_read;
 	int json_ahead;                            /* while parsing: --json is there, perhaps further on */
 	enum { JSON_ALONE, JSON_MEMBERS, JSON_LIST } json_errors;   /* a failure is all the output; members of the object being written; one of several */
 	int json_listed;                           /* JSON_LIST: how often something was added */

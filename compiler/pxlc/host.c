@@ -270,7 +270,6 @@ pxl_session_options host_session_options(const Cli *c)
 {
 	pxl_session_options o = PXL_SESSION_OPTIONS_INIT;
 	o.threads = (int)c->threads;
-	o.portable = c->portable;
 	o.maps = c->maps;
 	o.nmap = (size_t)c->map.n;
 	return o;

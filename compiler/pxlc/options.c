@@ -45,7 +45,6 @@ static const Option options[] = {
 	{ "-O0", NULL, FLAG, AT(level), 1, "optimise nothing" },
 	{ "-O1", NULL, FLAG, AT(level), 1, "simplify, share, remove what is unused" },
 	{ "-O2", NULL, FLAG, AT(level), 1, "fuse as well; what happens if nothing is said" },
-	{ "--portable", NULL, FLAG, AT(portable), 1, "nothing any more: all kernels are our own" },
 	{ "--allow-native", NULL, FLAG, AT(allow_native), 1, "let the model name C files to run" },
 	{ "--native", "F.c", LIST, AT(native), 1, "ops of this C file, for the model's `host_op`; may be repeated" },
 	{ "--max-errors", "N", SOME, AT(max_errors), 1, "stop reporting after N errors (20)" },

@@ -7,7 +7,7 @@
  * more products for each block, but no two pieces write one place.  Blocks and pieces follow from shapes alone.
  *
  * Numbers are computed in f32 (f64 for f64), sums of exponentials in double.  A query that sees no key gives 0. */
-#include "runtime/kernels/provider.h"
+#include "runtime/kernels/matmul.h"
 #include "runtime/kernels/vmath.h"
 
 #include <string.h>

@@ -11,7 +11,7 @@
 #ifndef KERNELS_CONV_H
 #define KERNELS_CONV_H
 
-#include "runtime/kernels/provider.h"
+#include "runtime/kernels/matmul.h"
 
 #include <string.h>
 

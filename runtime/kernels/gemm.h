@@ -1,5 +1,5 @@
 /* gemm.h — the inner loops of matrix products, for one instruction set and both element types: includes
- * itself for f32 and f64 (GT, GS).  provider.h tells how they are put together.
+ * itself for f32 and f64 (GT, GS).  matmul.h tells how they are put together.
  *
  * Every element of the result is one chain of multiply-adds over k in order (dot products: `lanes` chains
  * added in one order), so neither the tile an element falls in nor the number of threads shows in it. */
@@ -8,7 +8,7 @@
 #if VEC_BYTES >= 32
 #include <immintrin.h>
 #endif
-#include "runtime/kernels/provider.h"
+#include "runtime/kernels/matmul.h"
 
 /* lanes are numbered by constants: a vector filled by a loop would be put together again each time */
 #define LANES_2 0, 1

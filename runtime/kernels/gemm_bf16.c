@@ -3,7 +3,7 @@
  *
  * The sum, whatever the instruction set, the cut and the threads: for each stretch of PACK_K of k a chain from zero, step by step; then
  * c = chain alpha + beta c, three roundings, with beta 1 for all stretches but the first.  Denormals are zeros. */
-#include "runtime/kernels/provider.h"
+#include "runtime/kernels/matmul.h"
 
 #if defined __x86_64__
 #include <immintrin.h>

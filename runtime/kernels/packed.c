@@ -8,7 +8,7 @@
  * Few rows against a transposed b: the transposed product is made, bᵀ's rows where they stand, and turned over
  * when it is stored, for then the small operand is what is packed.  16-bit floats are widened when packed, and their
  * sums stay f32 until they are rounded once. */
-#include "runtime/kernels/provider.h"
+#include "runtime/kernels/matmul.h"
 
 enum { ROWS_AT_ONCE = 64, TILE_M = 512, TILE_N = 384, PIECES = 16, SHORT_K = 48, PLACED_M = 512, PLACED_B = 1 << 19, PLACED_K = 1024 };
 

@@ -2,7 +2,7 @@
  * each piece of b is one stretch of memory.
  *
  * The first piece is computed in c, the others in the submitter's scratch, and added in their order. */
-#include "runtime/kernels/provider.h"
+#include "runtime/kernels/matmul.h"
 
 enum { THIN_ROWS = 16, THIN_COLS = 1024, PIECE_BYTES = 384 << 10, MOST_PIECES = 16 };
 _Static_assert(MOST_PIECES * THIN_ROWS * THIN_COLS * 8 <= RT_SCRATCH_BYTES / 2, "sums take one half of the scratch, what a piece packs the other");

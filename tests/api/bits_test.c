@@ -19,7 +19,7 @@ static void fill(pxl_session *s, int index, const pxl_info *i)
 }
 
 /* inputs from a formula, some steps, then every output and variable one after another */
-static Bits train(const Net *net, pxl_jit jit, int threads, int portable)
+static Bits train(const Net *net, pxl_jit jit, int threads, pxl_matmul matmul)
 {
 	pxl_ctx *cx;
 	pxl_model *m = NULL;
@@ -32,10 +32,10 @@ static Bits train(const Net *net, pxl_jit jit, int threads, int portable)
 	Bits b = { NULL, 0 };
 	po.name = net->program;
 	po.jit = jit;
+	po.matmul = matmul;
 	po.sets = &set;
 	po.nset = 1;
 	so.threads = threads;
-	so.portable = portable;
 	CHECK("", pxl_ctx_new(NULL, &cx) == PXL_OK && pxl_compile_file(cx, net->file, &m) == PXL_OK);
 	if (pxl_program_new(m, &po, &p) != PXL_OK || pxl_session_new(p, &so, &s) != PXL_OK) printf("%s\n", pxl_errmsg(cx));
 	for (int k = 0; s && pxl_get_info(p, k, &i); k++)
@@ -71,10 +71,10 @@ int main(void)
 	};
 	static const int threads[] = { 2, 3, 8, 16 };
 	for (size_t k = 0; k < sizeof nets / sizeof *nets; k++)
-		for (int portable = 0; portable < 2; portable++) {
-			Bits one = train(&nets[k], PXL_JIT_TCC, 1, portable);
-			for (int t = 0; t < 4; t++) CHECK("", same(one, train(&nets[k], PXL_JIT_TCC, threads[t], portable)));
-			if (!portable) CHECK("", same(one, train(&nets[k], PXL_JIT_CC, 2, 0)));
+		for (pxl_matmul m = PXL_MATMUL_F32; m <= PXL_MATMUL_BF16; m++) {
+			Bits one = train(&nets[k], PXL_JIT_TCC, 1, m);
+			for (int t = 0; t < 4; t++) CHECK("", same(one, train(&nets[k], PXL_JIT_TCC, threads[t], m)));
+			CHECK("", same(one, train(&nets[k], PXL_JIT_CC, 2, m)));
 			free(one.at);
 		}
 	return check_done();

@@ -45,13 +45,12 @@ static void world_close(World *w)
 }
 
 /* all outputs one after the other, each with a lane per replica; malloc'ed */
-static float *run(const World *w, int threads, int portable, int lanes, const unsigned *seeds, int runs)
+static float *run(const World *w, int threads, int lanes, const unsigned *seeds, int runs)
 {
 	pxl_session_options so = PXL_SESSION_OPTIONS_INIT;
 	pxl_session *s = NULL;
 	float *y = calloc((size_t)(OUTPUTS * lanes) * N, sizeof *y);
 	so.threads = threads;
-	so.portable = portable;
 	int ok = pxl_session_new(w->p, &so, &s) == PXL_OK && pxl_write(s, pxl_find(w->p, PXL_INPUT, "seed"), seeds, (size_t)lanes * 8) == PXL_OK
 	      && pxl_run(s, (size_t)runs) == PXL_OK;
 	for (int i = 0; ok && i < OUTPUTS; i++)
@@ -65,10 +64,10 @@ static const unsigned seeds[2 * LANES] = { 42, 7, 42, 7, 43, 7 };
 
 static void threads_and_runs(const World *w)
 {
-	float *one = run(w, 1, 0, 1, seeds, 1);
-	static const int how[][3] = { { 2, 0, 1 }, { 3, 0, 1 }, { 5, 1, 1 }, { 2, 1, 3 } };
+	float *one = run(w, 1, 1, seeds, 1);
+	static const int how[][2] = { { 2, 1 }, { 3, 1 }, { 5, 1 }, { 2, 3 } };
 	for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
-		float *y = run(w, how[i][0], how[i][1], 1, seeds, how[i][2]);
+		float *y = run(w, how[i][0], 1, seeds, how[i][1]);
 		CHECK("R435", !memcmp(one, y, OUTPUTS * N * sizeof *y));
 		free(y);
 	}
@@ -85,7 +84,7 @@ static void threads_and_runs(const World *w)
 /* replicas with one seed draw the same, and another seed's lane something else */
 static void replicas(const World *w, const World *single)
 {
-	float *one = run(single, 2, 0, 1, seeds, 1), *y = run(w, 2, 0, LANES, seeds, 1);
+	float *one = run(single, 2, 1, seeds, 1), *y = run(w, 2, LANES, seeds, 1);
 	for (int i = 0; i < OUTPUTS; i++) {
 		const float *lane = y + (size_t)(i * LANES) * N;
 		int differ = 0;
@@ -106,7 +105,7 @@ int main(void)
 	threads_and_runs(&fast);
 	threads_and_runs(&plain);
 	replicas(&several, &fast);
-	float *a = run(&fast, 2, 0, 1, seeds, 1), *b = run(&plain, 1, 0, 1, seeds, 1);
+	float *a = run(&fast, 2, 1, seeds, 1), *b = run(&plain, 1, 1, seeds, 1);
 	CHECK("R441", !memcmp(a, b, OUTPUTS * N * sizeof *a));
 	free(a);
 	free(b);

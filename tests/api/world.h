@@ -108,7 +108,7 @@ static inline int run_code(World *w, RtEntry entry, int threads)
 {
 	const Module *m = w->mod;
 	RtProgram p = program(w, entry);
-	RtOptions o = { .threads = threads, .portable = 1 };
+	RtOptions o = { .threads = threads};
 	RtSession *s = NULL;
 	RtErr e = { 0 };
 	RtBind bind[MAXIO];

@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 		set[po.nset++] = (pxl_set){ argv[i], eq + 1 };
 	}
 	po.name = argv[2], po.sets = set, po.jit = PXL_JIT_TCC;
-	so.threads = 1, so.portable = 1;
+	so.threads = 1;
 	if (pxl_ctx_new(NULL, &cx) || pxl_compile_file(cx, argv[1], &m) || pxl_program_new(m, &po, &p) || pxl_session_new(p, &so, &s) || fill(p, s) || pxl_run(s, 1))
 		return wrong(cx);
 	CALLGRIND_START_INSTRUMENTATION;

@@ -19,7 +19,7 @@ has '5.05'
 hasnt '5.06'
 expect 0 "$PXLC" run "$T/m.pxl" --matmul f32
 check 'f32 is what is done without being asked' cmp "$T/plain" "$T/out"
-for more in '--jit tcc' '--jit cc' '--portable' '-O0' '--threads 3'; do
+for more in '--jit tcc' '--jit cc' '-O0' '--threads 3'; do
 	expect 0 "$PXLC" run "$T/m.pxl" --matmul bf16 $more
 	has '5.0625'
 	check "only the f32 product is rounded, $more" test "$(diff "$T/plain" "$T/out" | grep '^[<>]' | cut -c 1-5 | tr '\n' ' ')" = '< [[5 > [[5 '

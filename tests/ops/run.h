@@ -92,7 +92,7 @@ static inline int prog_compile(Prog *p, int level)
 	p->rt = (RtProgram){ .name = "test", .main = jit_entry(p->jit), .replicas = 1, .transfers = 1, .frame_bytes = plan->frame_bytes,
 	                     .var_bytes = plan->var_bytes, .const_bytes = plan->const_bytes, .consts = m->consts, .nvar = m->nvar,
 	                     .nstream = m->nstream, .nsite = m->nsite, .vars = m->vars, .streams = m->streams, .sites = m->sites };
-	if (rt_session_new(&p->rt, &(RtOptions){ .threads = 1, .portable = 1, .alloc = { prog_alloc, 0 } }, &p->s, &p->err)) return prog_fail(p, "session");
+	if (rt_session_new(&p->rt, &(RtOptions){ .threads = 1, .alloc = { prog_alloc, 0 } }, &p->s, &p->err)) return prog_fail(p, "session");
 	return 1;
 }
 

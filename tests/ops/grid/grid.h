@@ -326,7 +326,7 @@ static inline int grid_run(Grid *g, const Code *c, JitKind kind, int threads)
 	RtProgram p = { .name = "grid", .main = jit_entry(jit), .replicas = 1, .transfers = 1, .frame_bytes = c->plan->frame_bytes, .var_bytes = c->plan->var_bytes,
 	                .const_bytes = c->plan->const_bytes, .consts = m->consts, .nvar = m->nvar, .nstream = m->nstream, .nsite = m->nsite,
 	                .vars = m->vars, .streams = m->streams, .sites = m->sites };
-	int bad = rt_session_new(&p, &(RtOptions){ .threads = threads, .portable = 1, .alloc = { prog_alloc, 0 } }, &s, &e);
+	int bad = rt_session_new(&p, &(RtOptions){ .threads = threads, .alloc = { prog_alloc, 0 } }, &s, &e);
 	bad = bad || rt_session_run(s, bind, grid_bind(g, bind), &e);
 	rt_session_free(s);
 	jit_free(jit);

@@ -1,10 +1,10 @@
-/* provider.h — matrix products: how one is cut, and what the files that make them share.
+/* matmul.h — matrix products: how one is cut, and what the files that make them share.
  *
- * portable.c is the entry: it knows what needs no packing, and the epilogue.  packed.c packs operands for all tiles of a product,
+ * matmul.c is the entry: it knows what needs no packing, and the epilogue.  packed.c packs operands for all tiles of a product,
  * thin.c cuts products of a few rows along k, gemm_bf16.c rounds operands to bf16.  Inner loops are gemm.h's.  Cuts follow from
  * shapes alone. */
-#ifndef KERNELS_PROVIDER_H
-#define KERNELS_PROVIDER_H
+#ifndef KERNELS_MATMUL_H
+#define KERNELS_MATMUL_H
 
 #include "runtime/kernels/kernels.h"
 
@@ -56,8 +56,8 @@ void gemm_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n);
 
 /* the same, c = alpha a b + beta c in f32 (f64 where d is that) and no epilogue; operands rounded to bf16 */
 void gemm_bf16_part(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n, char *c, long ldc, double beta);
-/* does d ask for that? */
-static inline int gemm_is_bf16(const struct pxlrt_gemm *d) { return d->bf16 && (d->dtype == DT_F32 || d->dtype == DT_BF16); }
+/* asked for, or bf16 as it is */
+static inline int gemm_is_bf16(const struct pxlrt_gemm *d) { return d->dtype == DT_BF16 || (d->bf16 && d->dtype == DT_F32); }
 
 /* so few rows that it is cut along k (thin.c) */
 int gemm_is_thin(const struct pxlrt_gemm *d);
