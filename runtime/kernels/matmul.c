@@ -206,11 +206,32 @@ static int run_tiles(RtLane *ln, void *ctx, long lo, long hi)
 	return 0;
 }
 
+/* One column of a product with a transposed a: as the transposed product it is one row, and a is read where it stands. */
+static int is_row_turned(const struct pxlrt_gemm *d, const void *bias)
+{
+	return d->n == 1 && d->m > 1 && d->ta && (d->tb || d->ldb == 1) && d->ldc == 1 && !bias && d->act == PXLRT_ACT_NONE;
+}
+
+static struct pxlrt_gemm row_turned(const struct pxlrt_gemm *d)
+{
+	struct pxlrt_gemm t = *d;
+	t.ta = t.tb = 0;
+	t.m = 1, t.n = d->m;
+	t.lda = d->k, t.ldb = d->lda, t.ldc = d->m;
+	memcpy(t.sa, d->sb, sizeof t.sa);
+	memcpy(t.sb, d->sa, sizeof t.sb);
+	return t;
+}
+
 int k_matmul(struct pxlrt_lane *lane, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y)
 {
 	RtLane *ln = rt_lane(lane);
 	const GemmIsa *isa = loops_of(ln, d->dtype);
 	if (d->m <= 0 || d->n <= 0) return 0;
+	if (is_row_turned(d, bias)) {
+		struct pxlrt_gemm t = row_turned(d);
+		return k_matmul(lane, &t, b, a, c, NULL, y);
+	}
 	if (gemm_is_thin(d)) return gemm_thin(ln, d, a, b, c, bias, y);
 	if (!gemm_is_bf16(d) && (d->dtype < DT_F32 || !(is_dots(d) || is_placed(d)))) return gemm_packed(ln, d, isa, a, b, c, bias, y);
 	GemmRun r = { d, a, b, bias, c, y, cut_of(d, isa) };

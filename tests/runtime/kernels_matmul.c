@@ -231,6 +231,10 @@ int main(void)
 		long m = form % 5 + 1, n = (long[]){ 512, 1000, 657, 1024 }[form & 3];
 		one(&(Case){ form & 4 ? DT_F64 : DT_F32, m, n, 700 + form, form & 1, 0, form % 3, form & 1, form & 2 ? -0.5 : 1, form & 8 ? 0.5 : 0, 0, { 0 }, form & 3, 0, 0 }, rts, nrt, 1);
 	}
+	for (int form = 0; form < 16; form++) {                /* one column, a transposed: made as a row */
+		static const DType types[] = { DT_F32, DT_F64, DT_F16, DT_BF16 };
+		one(&(Case){ types[form & 3], 70, 1, form & 8 ? 3000 : 90, 1, form >> 2 & 1, 0, 0, -0.5, form & 4 ? 0.5 : 0, form & 8 ? 0 : 2, { 3, 2 }, 0, form >> 2 & 1, 0 }, rts, nrt, 1);
+	}
 	packed_products(rts, nrt);
 	rounded_products(rts, nrt);
 	extremes(rts, nrt);
