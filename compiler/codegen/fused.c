@@ -7,7 +7,7 @@
  *
  * The iteration space is first collapsed: dimensions that all operands walk as one are merged.  Then
  *   one dimension     a unit is an element
- *   wide rows         a unit is a row, or a piece of PIECE elements of it, cut into blocks
+ *   wide rows         a unit is a row, or a piece of it, cut into blocks
  *   narrow rows       a unit is a row; a block holds as many rows as fit, gathered and scattered row by row
  * An operand is read
  *   FLAT     at the position of the iteration: straight from memory when its type is its class's own
@@ -18,313 +18,16 @@
  *
  * Operands are a, b, c …, results y, z …: groups that do the same work on the same shapes (one per layer, say)
  * share one function, and the caller's list of pointers shows what it works on. */
-#include "compiler/codegen/module.h"
-#include "compiler/codegen/narrow.h"
+#include "compiler/codegen/fused.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NARROW = PXLRT_BLOCK / 2, PIECE = 4096, PIECE_WORK = 131072 };
-
-typedef enum Walk { FLAT, SCALAR, ROWS, TILED } Walk;
-typedef enum Mode { LINE, WIDE, NARROW_ROWS } Mode;
-
-typedef struct Access {
-	const Tensor *t;             /* NULL: absent operand, dropped result */
-	DType dtype;
-	int64_t stride[MAX_RANK];    /* in the iteration space; 0: broadcast */
-	int64_t inner;               /* stride along the innermost dimension; TILED: between the elements of the tile */
-	int64_t tile;                /* TILED: how many elements, a divisor of PXLRT_BLOCK; else 0 */
-	Walk walk;
-	int moves;                   /* ROWS, TILED: the row offset is not always 0 */
-	const char *name, *row;      /* pointers in the body: to the first element, to the row's */
-	const char *block;           /* operand: block holding it, when loaded before the loop or row by row */
-	int hoisted;                 /* that block is filled once */
-} Access;
-
-typedef struct Value {
-	int needed, uses;            /* uses by other nodes */
-	int last;                    /* index of the last node that reads it; nodes.n: the final store */
-	int fma;                     /* this add is a multiply-add of the product below, or -1 */
-	int absorbed;                /* this product is part of a multiply-add */
-	int left_to_store;           /* only stored, as what it is: the store rounds or wraps */
-	int direct;                  /* result it is computed into, or -1 */
-	const char *at;              /* C expression of the block */
-	int slot;                    /* temporary it lives in, or -1 */
-} Value;
-
-typedef struct Slot { int cls, busy; const char *name; } Slot;
-
-typedef struct Fuse {
-	Emit *e;
-	const Op *op;
-	const Pattern *p;
-	Access *in, *out;
-	int nin, nout;
-	int64_t dim[MAX_RANK];       /* collapsed */
-	int rank;
-	int64_t rows, width;         /* rows * width elements */
-	Mode mode;
-	int64_t block;               /* elements of a block */
-	int64_t block_rows;          /* NARROW_ROWS */
-	int64_t units, grain;
-	Value *v;
-	VEC(Slot) slots;
-	Buf head, body;              /* declarations and hoisted fills; what a block does */
-	const char *pad;             /* indent of the block's lines */
-	const char *index[MAX_RANK]; /* names of the row's coordinates */
-	int uses_st;
-} Fuse;
-
-static const struct { const char *member, *name, *ctype; int bytes; DType native; } classes[PXLRT_NOWN] = {
-	[PXLRT_F32] = { "f32.", "F32", "float", 4, DT_F32 }, [PXLRT_F64] = { "f64.", "F64", "double", 8, DT_F64 },
-	[PXLRT_I64] = { "i64.", "I64", "long long", 8, DT_I64 }, [PXLRT_U64] = { "u64.", "U64", "unsigned long long", 8, DT_U64 },
-	[PXLRT_I8] = { "i8->", "I8", "signed char", 1, DT_I8 }, [PXLRT_U8] = { "u8->", "U8", "unsigned char", 1, DT_U8 },
-	[PXLRT_I16] = { "i16->", "I16", "short", 2, DT_I16 }, [PXLRT_U16] = { "u16->", "U16", "unsigned short", 2, DT_U16 },
-	[PXLRT_I32] = { "i32->", "I32", "int", 4, DT_I32 }, [PXLRT_U32] = { "u32->", "U32", "unsigned", 4, DT_U32 },
-};
-
 /* an index into the tables by dtype, with its name in a comment */
 static const char *dt(const Fuse *f, DType t) { return arena_printf(f->e->mem, "%d /* %s */", (int)t, dtype_info[t].name); }
 
-static int is_native(DType t) { int c = narrow_class(t); return c >= 0 && classes[c].native == t; }
-/* what is stored is what blocks hold; a bool that is read may be any byte */
-static int stores_as_is(DType t) { return is_native(t) || t == DT_BOOL; }
 static int is_float(int cls) { return cls == PXLRT_F32 || cls == PXLRT_F64; }
-
-/* --- the iteration space ------------------------------------------------------------------------------------ */
-static void set_access(Fuse *f, Access *a, const Tensor *t)
-{
-	Layout l = emit_layout(f->e, t);
-	Shape s = t->spec.shape;
-	int lead = f->p->shape.rank - s.rank;
-	*a = (Access){ .t = t, .dtype = t->spec.dtype };
-	for (int i = 0; i < s.rank && lead >= 0; i++) a->stride[i + lead] = s.dim[i] == 1 ? 0 : l.stride[i];
-}
-
-static int dropped(const Fuse *f, int out)
-{
-	return f->p->outs.at[out].into < 0 && f->e->plan->place[storage_root(f->op->out.at[out])->index].space == SPACE_NONE;
-}
-
-static void find_accesses(Fuse *f)
-{
-	f->nin = f->op->in.n;
-	f->nout = f->p->outs.n;
-	f->in = NEWN(f->e->mem, Access, f->nin + f->nout);
-	f->out = f->in + f->nin;
-	for (int i = 0; i < f->p->nodes.n; i++) {
-		const FuseNode *n = &f->p->nodes.at[i];
-		if (f->v[i].needed && n->kind == FUSE_LOAD) set_access(f, &f->in[n->operand], f->op->in.at[n->operand]);
-	}
-	for (int i = 0; i < f->nout; i++) {
-		int into = f->p->outs.at[i].into;
-		if (!dropped(f, i)) set_access(f, &f->out[i], into >= 0 ? f->op->in.at[into] : f->op->out.at[i]);
-	}
-}
-
-/* do all walk dimensions a and b (b inside a) as one */
-static int merges(const Fuse *f, const int64_t *dim, int a, int b)
-{
-	for (int i = 0; i < f->nin + f->nout; i++)
-		if (f->in[i].t && f->in[i].stride[a] != f->in[i].stride[b] * dim[b]) return 0;
-	return 1;
-}
-
-/* An innermost dimension of a few elements, for which the one around it does not matter to some operands: blocks start at
- * multiples of those few, so the two are one dimension to all others. */
-static int tiles(const Fuse *f, int n)
-{
-	if (n < 2 || PXLRT_BLOCK % f->dim[n - 1] || f->dim[n - 2] * f->dim[n - 1] <= NARROW) return 0;
-	for (int i = 0; i < f->nin + f->nout; i++) {
-		const Access *a = &f->in[i];
-		int one = a->stride[n - 2] == a->stride[n - 1] * f->dim[n - 1];
-		if (a->t && !one && (a->stride[n - 2] || i >= f->nin)) return 0;
-	}
-	return 1;
-}
-
-static void tile(Fuse *f, int n)
-{
-	for (int i = 0; i < f->nin + f->nout; i++) {
-		Access *a = &f->in[i];
-		if (a->stride[n - 2] == a->stride[n - 1] * f->dim[n - 1]) a->stride[n - 2] = a->stride[n - 1];
-		else {
-			a->tile = f->dim[n - 1];
-			a->inner = a->stride[n - 1];
-		}
-	}
-	f->dim[n - 2] *= f->dim[n - 1];
-}
-
-static void collapse(Fuse *f)
-{
-	int n = 0;
-	for (int d = 0; d < f->p->shape.rank; d++) {
-		int64_t size = f->p->shape.dim[d];
-		if (size == 1) continue;
-		f->dim[n] = size;
-		for (int i = 0; i < f->nin + f->nout; i++) f->in[i].stride[n] = f->in[i].stride[d];
-		if (n && merges(f, f->dim, n - 1, n)) {
-			f->dim[n - 1] *= size;
-			for (int i = 0; i < f->nin + f->nout; i++) f->in[i].stride[n - 1] = f->in[i].stride[n];
-		} else n++;
-	}
-	if (n == 0) {                                        /* one element: every operand is simply there */
-		f->dim[n++] = 1;
-		for (int i = 0; i < f->nin + f->nout; i++) f->in[i].stride[0] = 1;
-	}
-	if (tiles(f, n)) tile(f, n--);
-	f->rank = n;
-	f->width = f->dim[n - 1];
-	f->rows = 1;
-	for (int d = 0; d < n - 1; d++) f->rows *= f->dim[d];
-}
-
-static void classify(Fuse *f, Access *a)
-{
-	int64_t want = 1;
-	int flat = 1, zero = 1;
-	if (!a->tile) a->inner = a->stride[f->rank - 1];
-	for (int d = f->rank - 1; d >= 0; d--) {
-		flat &= a->stride[d] == want;
-		zero &= a->stride[d] == 0;
-		if (d < f->rank - 1) a->moves |= a->stride[d] != 0;
-		want *= f->dim[d];
-	}
-	a->walk = a->tile ? TILED : flat ? FLAT : zero ? SCALAR : ROWS;
-}
-
-/* 128 of what has 8 bytes, twice that of floats if they are few enough to stay in the first cache, and as many bytes of what is smaller */
-static int64_t choose_block(const Fuse *f)
-{
-	int bytes = 1;
-	for (int i = 0; i < f->p->nodes.n; i++)
-		if (f->v[i].needed && classes[f->p->nodes.at[i].cls].bytes > bytes) bytes = classes[f->p->nodes.at[i].cls].bytes;
-	if (bytes < 4) return PXLRT_BLOCK * 4 / bytes;
-	return bytes == 4 && f->p->nodes.n <= 16 ? 2 * PXLRT_BLOCK : PXLRT_BLOCK;
-}
-
-/* Pieces are cut by size and cost alone, so that results and speed do not depend on who runs them. */
-static void choose_mode(Fuse *f)
-{
-	int64_t work = (int64_t)(PIECE_WORK / (4 + f->p->flops)), wide = f->width < 2 * PIECE ? f->width : PIECE;
-	if (work < 1024) work = 1024;
-	f->mode = f->rank == 1 ? LINE : f->width <= NARROW ? NARROW_ROWS : WIDE;
-	f->block = choose_block(f);
-	f->block_rows = f->mode == NARROW_ROWS ? f->block / f->width : 1;
-	switch (f->mode) {
-	case LINE:
-		f->units = f->width;
-		f->grain = work / f->block * f->block;
-		break;
-	case WIDE:
-		f->units = f->rows * ((f->width + wide - 1) / wide);
-		f->grain = work / wide + 1;
-		break;
-	case NARROW_ROWS:
-		f->units = f->rows;
-		f->grain = (work / f->width + f->block_rows) / f->block_rows * f->block_rows;
-		break;
-	}
-}
-
-/* --- which nodes, and where their values live ------------------------------------------------------------- */
-static int fits_fma(const Fuse *f, int add, int k)
-{
-	const FuseNode *n = &f->p->nodes.at[add], *m = &f->p->nodes.at[n->arg[k]];
-	return m->kind == FUSE_PRIM && m->prim == FP_mul && m->cls == n->cls && f->v[n->arg[k]].uses == 1 &&
-	       f->v[n->arg[k]].last == add && (!m->norm || is_native(m->dtype));
-}
-
-static int nargs(const FuseNode *n) { return n->kind == FUSE_PRIM ? fuse_prim[n->prim].arity : n->kind == FUSE_CVT; }
-
-static void find_needed(Fuse *f)
-{
-	int n = f->p->nodes.n;
-	f->v = NEWN(f->e->mem, Value, n + 1);
-	for (int i = 0; i < n; i++) f->v[i] = (Value){ .last = -1, .fma = -1, .direct = -1, .slot = -1 };
-	for (int i = 0; i < f->p->outs.n; i++)
-		if (!dropped(f, i)) f->v[f->p->outs.at[i].node].needed = 1, f->v[f->p->outs.at[i].node].last = n;
-	for (int i = n - 1; i >= 0; i--) {
-		const FuseNode *node = &f->p->nodes.at[i];
-		if (!f->v[i].needed) continue;
-		for (int k = 0; k < nargs(node); k++) {
-			Value *a = &f->v[node->arg[k]];
-			a->needed = 1;
-			a->uses++;
-			if (a->last < i) a->last = i;
-		}
-	}
-}
-
-/* Storing rounds or wraps as norm and cvt do: a value that is stored, as what it is, and not used again needs neither.  The operand
- * of such a cast then lives to the end, which is sure of memory that other results may be stored to only if there are none. */
-static void find_left_to_store(Fuse *f)
-{
-	for (int i = 0; i < f->p->nodes.n; i++) {
-		const FuseNode *n = &f->p->nodes.at[i];
-		Value *v = &f->v[i];
-		int left = v->needed && !v->uses && (n->kind == FUSE_PRIM || n->kind == FUSE_CVT) && !stores_as_is(n->dtype);
-		for (int k = 0; left && k < f->nout; k++) left = f->p->outs.at[k].node != i || !f->out[k].t || f->out[k].dtype == n->dtype;
-		if (left && n->kind == FUSE_CVT) {
-			left = f->nout == 1 && f->p->nodes.at[n->arg[0]].cls == n->cls;
-			if (left) f->v[n->arg[0]].last = f->p->nodes.n;
-		}
-		v->left_to_store = left;
-	}
-}
-
-/* a*b + c in one call: rounded twice, so the bits are those of mul and add */
-static void find_fma(Fuse *f)
-{
-	for (int i = 0; i < f->p->nodes.n; i++) {
-		const FuseNode *n = &f->p->nodes.at[i];
-		if (!f->v[i].needed || n->kind != FUSE_PRIM || n->prim != FP_add) continue;
-		for (int k = 0; k < 2 && f->v[i].fma < 0; k++) {
-			if (!fits_fma(f, i, k)) continue;
-			const FuseNode *m = &f->p->nodes.at[n->arg[k]];
-			f->v[i].fma = n->arg[k];
-			f->v[n->arg[k]].absorbed = 1;
-			for (int j = 0; j < 2; j++)
-				if (f->v[m->arg[j]].last < i) f->v[m->arg[j]].last = i;
-		}
-	}
-}
-
-static int overlap(const Emit *e, const Tensor *a, const Tensor *b)
-{
-	const Tensor *ra = storage_root((Tensor *)(uintptr_t)a), *rb = storage_root((Tensor *)(uintptr_t)b);
-	const Place *x = &e->plan->place[ra->index], *y = &e->plan->place[rb->index];
-	if (ra == rb) return 1;
-	if (!(in_frame(x) && in_frame(y)) && !(x->space == SPACE_VARS && y->space == SPACE_VARS)) return 0;
-	return x->offset < y->offset + y->bytes && y->offset < x->offset + x->bytes;
-}
-
-/* May node i be computed straight into result `out`: nothing that is read later in the block lies there. */
-static int may_be_direct(const Fuse *f, int i, int out)
-{
-	const Access *a = &f->out[out];
-	const FuseNode *n = &f->p->nodes.at[i];
-	if (n->kind == FUSE_CONST || !stores_as_is(a->dtype)) return 0;
-	if (n->kind == FUSE_LOAD && (is_native(n->dtype) || f->in[n->operand].walk != FLAT)) return 0;
-	if (a->walk != FLAT && (f->mode == NARROW_ROWS || a->walk != ROWS || a->inner != 1)) return 0;
-	for (int k = 0; k < f->p->nodes.n; k++) {
-		const FuseNode *l = &f->p->nodes.at[k];
-		if (!f->v[k].needed || l->kind != FUSE_LOAD || f->v[k].last <= i) continue;
-		if (overlap(f->e, f->in[l->operand].t, a->t)) return 0;
-	}
-	return 1;
-}
-
-static void find_direct(Fuse *f)
-{
-	for (int i = 0; i < f->nout; i++) {
-		Value *v = &f->v[f->p->outs.at[i].node];
-		if (f->out[i].t && v->direct < 0 && may_be_direct(f, f->p->outs.at[i].node, i)) v->direct = i;
-	}
-}
 
 static const char *new_block(Fuse *f, int cls)
 {
@@ -338,13 +41,13 @@ static void declare_blocks(Fuse *f)
 {
 	int at = 0;
 	if (!f->slots.n) return;
-	for (int i = 0; i < f->slots.n; i++) at += classes[f->slots.at[i].cls].bytes;
+	for (int i = 0; i < f->slots.n; i++) at += own_class[f->slots.at[i].cls].bytes;
 	buf_printf(&f->head, "\tchar room[%" PRId64 " + 64], *blocks = room + (-(unsigned long)room & 63);\n", at * f->block);
 	at = 0;
 	for (int i = 0; i < f->slots.n; i++) {
 		const Slot *s = &f->slots.at[i];
-		buf_printf(&f->head, "\t%s *%s = (%s *)(blocks + %" PRId64 ");\n", classes[s->cls].ctype, s->name, classes[s->cls].ctype, at * f->block);
-		at += classes[s->cls].bytes;
+		buf_printf(&f->head, "\t%s *%s = (%s *)(blocks + %" PRId64 ");\n", own_class[s->cls].ctype, s->name, own_class[s->cls].ctype, at * f->block);
+		at += own_class[s->cls].bytes;
 	}
 }
 
@@ -423,7 +126,7 @@ static void hoist_const(Fuse *f, int i)
 	else if (n->cls == PXLRT_U64) x = arena_printf(mem, "%" PRIu64 "ULL", (uint64_t)n->i);
 	else if (n->i == INT64_MIN) x = "(-9223372036854775807LL - 1)";
 	else x = arena_printf(mem, "%" PRId64 "LL", n->i);
-	buf_printf(&f->body, "\trt->%sfill(%s, %s, %" PRId64 ");\n", classes[n->cls].member, name, x, f->block);
+	buf_printf(&f->body, "\trt->%sfill(%s, %s, %" PRId64 ");\n", own_class[n->cls].member, name, x, f->block);
 	f->v[i].at = name;
 }
 
@@ -553,9 +256,9 @@ static void put_check(Fuse *f, const FuseNode *n)
 	const FuseNode *d = &f->p->nodes.at[n->arg[1]];
 	const char *check = NULL;
 	if ((n->prim == FP_div || n->prim == FP_mod) && !is_nonzero(d)) check = "divcheck";
-	if (n->prim == FP_pow && dtype_info[classes[n->cls].native].cls == 'i' && !is_not_negative(d)) check = "powcheck";
+	if (n->prim == FP_pow && dtype_info[own_class[n->cls].native].cls == 'i' && !is_not_negative(d)) check = "powcheck";
 	if (!check) return;
-	buf_printf(&f->body, "%sif ((st = rt->%s(ln, %d, %s, n, %d))) return st;\n", f->pad, check, (int)classes[n->cls].native,
+	buf_printf(&f->body, "%sif ((st = rt->%s(ln, %d, %s, n, %d))) return st;\n", f->pad, check, (int)own_class[n->cls].native,
 	           f->v[n->arg[1]].at, site_at(f->e, n->at, fuse_prim[n->prim].name));
 	f->uses_st = 1;
 }
@@ -580,7 +283,7 @@ static void put_prim(Fuse *f, int i)
 	put_check(f, n);
 	for (int k = 0; k < na; k++) release(f, arg[k], i);
 	place_value(f, i);
-	buf_printf(&f->body, "%srt->%s%s(%s", f->pad, classes[n->cls].member, m ? "fma" : fuse_prim[n->prim].name, f->v[i].at);
+	buf_printf(&f->body, "%srt->%s%s(%s", f->pad, own_class[n->cls].member, m ? "fma" : fuse_prim[n->prim].name, f->v[i].at);
 	for (int k = 0; k < na; k++) buf_printf(&f->body, ", %s", f->v[arg[k]].at);
 	buf_puts(&f->body, ", n);\n");
 	put_norm(f, i);
@@ -594,7 +297,7 @@ static void put_cvt(Fuse *f, int i)
 		return;
 	}
 	place_value(f, i);                                   /* first: the classes may differ in size */
-	buf_printf(&f->body, "%srt->cvt[PXLRT_%s][%s](%s, %s, n);\n", f->pad, classes[a->cls].name, dt(f, n->dtype), f->v[i].at, f->v[n->arg[0]].at);
+	buf_printf(&f->body, "%srt->cvt[PXLRT_%s][%s](%s, %s, n);\n", f->pad, own_class[a->cls].name, dt(f, n->dtype), f->v[i].at, f->v[n->arg[0]].at);
 	release(f, n->arg[0], i);
 }
 
@@ -653,7 +356,7 @@ static void put_line(Fuse *f)
 /* Very wide rows are cut: a unit is a row and the part of it between `from` and `to`. */
 static void put_wide(Fuse *f)
 {
-	int64_t wide = f->width < 2 * PIECE ? f->width : PIECE, pieces = (f->width + wide - 1) / wide;
+	int64_t wide = f->piece, pieces = (f->width + wide - 1) / wide;
 	const char *from = pieces > 1 ? "from" : "0", *to = pieces > 1 ? "to" : arena_printf(f->e->mem, "%" PRId64, f->width);
 	if (pieces > 1)
 		buf_printf(&f->body, "\tfor (long u = lo; u < hi; u++) {\n\t\tlong row = u / %" PRId64 ", from = u %% %" PRId64 " * %" PRId64
@@ -759,16 +462,7 @@ void emit_fused(Emit *e, const Op *op)
 		emit_fail(e, op, "a fused group without its pattern");
 		return;
 	}
-	find_needed(&f);
-	find_accesses(&f);
-	collapse(&f);
-	if (f.rows * f.width == 0) return;                   /* no elements: nothing to do */
-	for (int i = 0; i < f.nin + f.nout; i++)
-		if (f.in[i].t) classify(&f, &f.in[i]);
-	choose_mode(&f);
-	find_left_to_store(&f);
-	find_fma(&f);
-	find_direct(&f);
+	if (!fuse_plan(&f)) return;                          /* no elements: nothing to do */
 	f.head = buf_new(e->mem);
 	f.body = buf_new(e->mem);
 	put_call(&f, put_function(&f));
