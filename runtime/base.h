@@ -47,6 +47,7 @@ uint8_t  f32_to_f8(DType t, float x, int nan_on_overflow);
 double   rt_get(DType t, const void *p, size_t i);         /* element i as a double (64-bit ints may round) */
 int64_t  rt_get_int(DType t, const void *p, size_t i);     /* of an integer or bool array */
 void     rt_set(DType t, void *p, size_t i, double x);     /* by the rules of `cast`: saturating, NaN → 0 for ints */
+int      rt_own_class(DType t);      /* what emitted loops hold it in: PXLRT_I8 … for integers of 32 bits and less, U8 for bool, else the class */
 /* n elements of one type into another, by the rules of `cast` */
 void     rt_convert(DType to, void *dst, DType from, const void *src, size_t n);
 

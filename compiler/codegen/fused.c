@@ -140,13 +140,13 @@ static void fill_tiles(Fuse *f, const Access *a, const char *from, const char *p
 static void hoist_operand(Fuse *f, Access *a)
 {
 	if (a->walk == SCALAR) {
-		a->block = new_block(f, narrow_class(a->dtype));
+		a->block = new_block(f, rt_own_class(a->dtype));
 		buf_printf(&f->body, "\trt->get[%s](%s, %s, 0, %" PRId64 ");\n", dt(f, a->dtype), a->block, a->name, f->block);
 	} else if (a->walk == TILED && !a->moves) {
-		a->block = new_block(f, narrow_class(a->dtype));
+		a->block = new_block(f, rt_own_class(a->dtype));
 		fill_tiles(f, a, a->name, "\t");
 	} else if (f->mode == NARROW_ROWS && a->walk == ROWS && !a->moves) {
-		a->block = new_block(f, narrow_class(a->dtype));
+		a->block = new_block(f, rt_own_class(a->dtype));
 		buf_printf(&f->body, "\tfor (long r = 0; r < %" PRId64 "; r++)\n\t\trt->get[%s](%s + r * %" PRId64 ", %s, %" PRId64 ", %" PRId64 ");\n",
 		           f->block_rows, dt(f, a->dtype), a->block, f->width, a->name, a->inner, f->width);
 	}
@@ -162,7 +162,7 @@ static void gather_rows(Fuse *f)
 		if (!a->t || a->hoisted || a->walk != ROWS) continue;
 		if (!any++) buf_puts(&f->body, "\t\tfor (long r = 0; r < rows; r++) {\n\t\t\tlong row = u + r;\n");
 		if (any == 1 && needs_index(f)) put_index(f, &f->body, "\t\t\t");
-		a->block = new_block(f, narrow_class(a->dtype));
+		a->block = new_block(f, rt_own_class(a->dtype));
 		buf_printf(&f->body, "\t\t\trt->get[%s](%s + r * %" PRId64 ", %s + %s, %" PRId64 ", %" PRId64 ");\n", dt(f, a->dtype), a->block,
 		           f->width, a->name, row_offset(f, a), a->inner, f->width);
 	}
@@ -197,7 +197,7 @@ static void start_row(Fuse *f)
 	for (int i = 0; i < f->nin; i++) {
 		Access *a = &f->in[i];
 		if (!a->t || a->hoisted || (a->walk != TILED && (a->walk != ROWS || a->inner != 0))) continue;
-		a->block = new_block(f, narrow_class(a->dtype));
+		a->block = new_block(f, rt_own_class(a->dtype));
 		if (a->walk == TILED) {
 			fill_tiles(f, a, a->row, "\t\t");
 			continue;

@@ -11,7 +11,7 @@ const OwnClass own_class[PXLRT_NOWN] = {
 	[PXLRT_I32] = { "i32->", "I32", "int", 4, DT_I32 }, [PXLRT_U32] = { "u32->", "U32", "unsigned", 4, DT_U32 },
 };
 
-int is_native(DType t) { int c = narrow_class(t); return c >= 0 && own_class[c].native == t; }
+int is_native(DType t) { int c = rt_own_class(t); return c >= 0 && own_class[c].native == t; }
 /* what is stored is what blocks hold; a bool that is read may be any byte */
 static int stores_as_is(DType t) { return is_native(t) || t == DT_BOOL; }
 

@@ -11,20 +11,7 @@
 typedef struct Held { int node; DType t; } Held;       /* where a value is in the new pattern, and the type it is of; node -1: a number */
 typedef struct Narrow { Arena *mem; const Pattern *from; Pattern *to; Held *held; } Narrow;
 
-int narrow_class(DType t)
-{
-	switch (t) {
-	case DT_I8: return PXLRT_I8;
-	case DT_I16: return PXLRT_I16;
-	case DT_I32: return PXLRT_I32;
-	case DT_BOOL: case DT_U8: return PXLRT_U8;
-	case DT_U16: return PXLRT_U16;
-	case DT_U32: return PXLRT_U32;
-	default: return dtype_class(t);
-	}
-}
-
-static int is_small(DType t) { return narrow_class(t) >= PXLRT_NCLASS; }
+static int is_small(DType t) { return rt_own_class(t) >= PXLRT_NCLASS; }
 static int is_truth(FusePrim p) { return !strcmp(fuse_prim[p].slope, "truth"); }
 
 static int fits(int64_t x, DType t)
@@ -43,7 +30,7 @@ static int push(Narrow *w, FuseNode n)
 
 static int number(Narrow *w, const FuseNode *c, DType t)
 {
-	int cls = narrow_class(t);
+	int cls = rt_own_class(t);
 	for (int i = 0; i < w->to->nodes.n; i++) {
 		const FuseNode *n = &w->to->nodes.at[i];
 		if (n->kind == FUSE_CONST && n->cls == cls && n->i == c->i) return i;
@@ -60,7 +47,7 @@ static int cast(Narrow *w, int node, DType t, Span at)
 		const FuseNode *n = &w->to->nodes.at[i];
 		if (n->kind == FUSE_CVT && n->arg[0] == node && n->dtype == t) return i;
 	}
-	return push(w, (FuseNode){ .kind = FUSE_CVT, .cls = narrow_class(t), .dtype = t, .arg = { node }, .at = at });
+	return push(w, (FuseNode){ .kind = FUSE_CVT, .cls = rt_own_class(t), .dtype = t, .arg = { node }, .at = at });
 }
 
 static int is_number(const Narrow *w, int i) { return w->held[i].node < 0; }
@@ -105,7 +92,7 @@ static Held put_integer(Narrow *w, FuseNode n)
 	int norm = n.norm, small = small_type(w, &n, &t);
 	if (!small) t = DT_I64;
 	for (int k = 0; k < fuse_prim[n.prim].arity; k++) n.arg[k] = as(w, n.arg[k], t);
-	n.cls = narrow_class(t);
+	n.cls = rt_own_class(t);
 	n.dtype = t;
 	n.norm = 0;
 	Held h = { push(w, n), t };
@@ -149,7 +136,7 @@ static Held put(Narrow *w, const FuseNode *n)
 	case FUSE_PRIM: return n->cls == PXLRT_I64 ? put_integer(w, copy) : put_float(w, copy);
 	case FUSE_LOAD: break;
 	}
-	copy.cls = narrow_class(n->dtype);
+	copy.cls = rt_own_class(n->dtype);
 	return (Held){ push(w, copy), n->dtype };
 }
 

@@ -4,7 +4,6 @@
 
 #include "compiler/passes/fuse.h"
 
-int narrow_class(DType t);                                     /* PXLRT_I8 … for integers of 32 bits and less, U8 for bool; else the class */
-const Pattern *narrow_pattern(Arena *mem, const Op *op);       /* of an OP_fused; classes are those of narrow_class, no integer has a norm */
+const Pattern *narrow_pattern(Arena *mem, const Op *op);       /* of an OP_fused; classes are those of rt_own_class, no integer has a norm */
 
 #endif

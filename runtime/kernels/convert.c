@@ -44,9 +44,16 @@ int64_t rt_get_int(DType t, const void *p, size_t i)
 
 void rt_set(DType t, void *p, size_t i, double x) { rt_convert(t, (char *)p + i * dtype_size(t), DT_F64, &x, 1); }
 
+int rt_own_class(DType t)
+{
+	static const signed char of[DT_COUNT] = { [DT_BOOL] = PXLRT_U8, [DT_I8] = PXLRT_I8, [DT_I16] = PXLRT_I16, [DT_I32] = PXLRT_I32,
+	                                          [DT_U8] = PXLRT_U8, [DT_U16] = PXLRT_U16, [DT_U32] = PXLRT_U32 };
+	return of[t] ? of[t] : class_of((int)t);
+}
+
 void k_convert(const struct pxlrt *rt, DType to, void *dst, DType from, const void *src, size_t n)
 {
-	int cls = own_class((int)from), in_place = own_class((int)to) != PXLRT_F32 || to == DT_F32;
+	int cls = rt_own_class(from), in_place = rt_own_class(to) != PXLRT_F32 || to == DT_F32;
 	Block a, b;
 	for (size_t at = 0; at < n; at += BLOCK_MAX) {
 		long k = (long)(n - at < BLOCK_MAX ? n - at : BLOCK_MAX);

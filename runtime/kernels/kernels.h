@@ -119,13 +119,6 @@ static inline int class_of(int dtype)
 	if (dtype == DT_U64) return PXLRT_U64;
 	return dtype_info[dtype].cls == 'f' || dtype_info[dtype].cls == '8' ? PXLRT_F32 : PXLRT_I64;
 }
-/* what emitted loops hold a dtype in: its own type, or its class */
-static inline int own_class(int dtype)
-{
-	static const signed char of[DT_COUNT] = { [DT_BOOL] = PXLRT_U8, [DT_I8] = PXLRT_I8, [DT_I16] = PXLRT_I16, [DT_I32] = PXLRT_I32,
-	                                          [DT_U8] = PXLRT_U8, [DT_U16] = PXLRT_U16, [DT_U32] = PXLRT_U32 };
-	return of[dtype] ? of[dtype] : class_of(dtype);
-}
 static inline size_t class_size(int cls) { return cls == PXLRT_F32 ? 4 : 8; }
 /* elements of this dtype are blocks of their class as they stand */
 static inline int is_native(int dtype) { return dtype == DT_F32 || dtype == DT_F64 || dtype == DT_I64 || dtype == DT_U64; }

@@ -18,6 +18,18 @@
 	static void S##_##name(T *y, const T *a, const T *b, const T *c, long n) \
 	{ EACH(n) { T p = a[i], q = b[i], r = c[i]; y[i] = (expr); } }
 
+/* n elements of a block of C to memory of T, stride apart; `put` says how in terms of v */
+#define STRIDED_STORE(T, C, put) \
+	{ \
+		T *y = dst; \
+		const C *x = block; \
+		if (stride == 1) { \
+			EACH(n) { C v = x[i]; y[i] = (T)(put); } \
+		} else { \
+			for (long i = 0; i < n; i++) { C v = x[i]; y[i * stride] = (T)(put); } \
+		} \
+	}
+
 /* --- integers: division floors, remainder follows the dividend; by zero they give 0 (see divcheck) ------------ */
 
 static inline i64 div_i64(i64 a, i64 b)

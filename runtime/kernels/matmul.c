@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-/* A tile's part of a b of up to PLACED_B elements fits the second cache.  Dot products shorter than DOT_LEAST are not worth their final
+/* Dot products shorter than DOT_LEAST are not worth their final
  * sums; DOT_K is as far as the rows of a tile stay in the first cache; NARROW × DOT_K elements fit the scratch. */
-enum { FEW_ROWS = 16, DOT_ROWS = 96, PLACED_ROWS = 512, PLACED_B = 1 << 19, PLACED_K = 2048, TILE_M = 512, TILE_N = 384, DOT_LEAST = 48, DOT_K = 800, NARROW = 12 };
+enum { FEW_ROWS = 16, DOT_ROWS = 96, PLACED_K = 2048, DOT_LEAST = 48, DOT_K = 800, NARROW = 12 };
 
 static const GemmIsa *loops_of(RtLane *ln, int dtype) { return dtype == DT_F64 ? isa_of(ln)->gemm_f64 : isa_of(ln)->gemm_f32; }
 

@@ -10,7 +10,7 @@
  * sums stay f32 until they are rounded once. */
 #include "runtime/kernels/matmul.h"
 
-enum { ROWS_AT_ONCE = 64, TILE_M = 512, TILE_N = 384, PIECES = 16, SHORT_K = 48, PLACED_M = 512, PLACED_B = 1 << 19, PLACED_K = 1024 };
+enum { ROWS_AT_ONCE = 64, PIECES = 16, SHORT_K = 48, STRETCH = 1024 };
 
 typedef void (*PackFn)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn);
 
@@ -79,7 +79,7 @@ static const char *side_at(const Packed *r, Side s, long w, long k) { return at_
 
 static PackFn pack_of(const Packed *r)
 {
-	return r->d->dtype == DT_F16 ? r->isa->pack_f16 : r->d->dtype == DT_BF16 ? r->isa->pack_bf16 : r->isa->pack;
+	return r->d->dtype == DT_F16 ? r->isa->pack_f16 : r->isa->pack;           /* bf16 is gemm_bf16.c's */
 }
 
 static GemmItem item_of(const Packed *r, long i) { return gemm_item(r->d, r->a, r->b, r->c, r->bias, r->y, i); }
@@ -88,7 +88,7 @@ static GemmItem item_of(const Packed *r, long i) { return gemm_item(r->d, r->a, 
 
 /* A round's k in equal stretches: what is packed of b stays in the second cache then.  Where b is not packed they may be longer,
  * so that c is come back to less often. */
-static long stretch(const Packed *r) { return even_piece(max_l(r->kn, 1), r->b_packed ? PACK_K : PLACED_K, 1); }
+static long stretch(const Packed *r) { return even_piece(max_l(r->kn, 1), r->b_packed ? PACK_K : STRETCH, 1); }
 
 /* --- packing --------------------------------------------------------------------------------------------------------- */
 
@@ -240,7 +240,7 @@ int gemm_packed(RtLane *ln, const struct pxlrt_gemm *d, const GemmIsa *isa, cons
 	Packed r = { .ln = ln, .d = d, .isa = isa, .a = a, .b = b, .bias = bias, .c = c, .y = y, .size = d->dtype == DT_F64 ? 8 : 4, .turned = is_turned(d) };
 	r.sums = r.turned || !native;
 	r.a_packed = !native || (!r.turned && d->ta);
-	r.b_packed = !r.a_packed || !native || d->tb || d->m > PLACED_M || (double)d->k * (double)d->n > PLACED_B;
+	r.b_packed = !r.a_packed || !native || d->tb || d->m > PLACED_ROWS || (double)d->k * (double)d->n > PLACED_B;
 	r.m = r.turned ? d->n : d->m, r.n = r.turned ? d->m : d->n;
 	fit(&r);
 	long batch = gemm_batch(d), some = r.items;

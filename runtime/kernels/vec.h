@@ -107,16 +107,7 @@ MODS(f64, double)
 			for (long i = 0; i < n; i++) { T v = x[i * stride]; y[i] = (get); } \
 		} \
 	} \
-	static void st_##D(void *dst, long stride, const void *block, long n) \
-	{ \
-		T *y = dst; \
-		const C *x = block; \
-		if (stride == 1) { \
-			EACH(n) { C v = x[i]; y[i] = (T)(put); } \
-		} else { \
-			for (long i = 0; i < n; i++) { C v = x[i]; y[i * stride] = (T)(put); } \
-		} \
-	} \
+	static void st_##D(void *dst, long stride, const void *block, long n) STRIDED_STORE(T, C, put) \
 	static inline C round_##D(C w) { C v0; { C v = w; T s = (T)(put); { T v = s; v0 = (get); } } return v0; }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"

@@ -16,16 +16,7 @@
 			for (long i = 0; i < n; i++) { T v = x[i * stride]; y[i] = (T)(get); } \
 		} \
 	} \
-	void INTS(put_##name)(void *dst, long stride, const void *block, long n) \
-	{ \
-		T *y = dst; \
-		const T *x = block; \
-		if (stride == 1) { \
-			EACH(n) { T v = x[i]; y[i] = (T)(get); } \
-		} else { \
-			for (long i = 0; i < n; i++) { T v = x[i]; y[i * stride] = (T)(get); } \
-		} \
-	}
+	void INTS(put_##name)(void *dst, long stride, const void *block, long n) STRIDED_STORE(T, T, get)
 MOVES(1, unsigned char, v)
 MOVES(2, unsigned short, v)
 MOVES(4, unsigned, v)

@@ -39,6 +39,14 @@ static Sample sample_new(void)
 	return s;
 }
 
+/* the k-th arguments: of the sample, and of two also moderate ones, in all four ways; a slope's gradient is 1 */
+typedef struct Pair { double p, q; } Pair;
+static Pair pair_of(const Prim *f, unsigned long k, double own, double other)
+{
+	int both = f->arity == 2 && !f->slope && k % 4 > 1;
+	return (Pair){ f->slope ? 1 : k % 2 ? noise(k) * 100 : other, both ? noise(k + 1) * 10 : own };
+}
+
 /* --- f32 --------------------------------------------------------------------------------------------------------------- */
 static void sample_f32(const Sample *s, const struct pxlrt *const *rts, int nrt, const Prim *f)
 {
@@ -48,9 +56,8 @@ static void sample_f32(const Sample *s, const struct pxlrt *const *rts, int nrt,
 		long n = min_l(CHUNK, s->n - at);
 		for (long i = 0; i < n; i++) {
 			unsigned long k = (unsigned long)(at + i);
-			q[i] = s->f32[at + i];
-			p[i] = f->slope ? 1 : k % 2 ? (float)(noise(k) * 100) : s->f32[k * 7919 % (unsigned long)s->n];
-			if (f->arity == 2 && !f->slope && k % 4 > 1) q[i] = (float)(noise(k + 1) * 10);
+			Pair a = pair_of(f, k, (double)s->f32[k], (double)s->f32[k * 7919 % (unsigned long)s->n]);
+			p[i] = (float)a.p, q[i] = (float)a.q;
 		}
 		chunk_f32(&w, rts, nrt, f, p, q, n);
 	}
@@ -66,9 +73,8 @@ static void sample_f64(const Sample *s, const struct pxlrt *const *rts, int nrt,
 		long n = min_l(CHUNK, s->n64 - at);
 		for (long i = 0; i < n; i++) {
 			unsigned long k = (unsigned long)(at + i);
-			q[i] = s->f64[at + i];
-			p[i] = f->slope ? 1 : k % 2 ? noise(k) * 100 : s->f64[k * 7919 % (unsigned long)s->n64];
-			if (f->arity == 2 && !f->slope && k % 4 > 1) q[i] = noise(k + 1) * 10;
+			Pair a = pair_of(f, k, s->f64[k], s->f64[k * 7919 % (unsigned long)s->n64]);
+			p[i] = a.p, q[i] = a.q;
 		}
 		prim_f64(rts[nrt - 1], f, y, p, q, n);
 		for (int t = 0; t < nrt - 1; t++) {
