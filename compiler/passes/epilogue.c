@@ -49,7 +49,7 @@ static void add_bias(Rewrite *rw, const Written *w, Op *op)
 		with = make_gemm(&b, p->def, bias, "none", NULL)->out.at[0];
 		for (int k = 0; k < p->def->after.n; k++) run_after(with->def, p->def->after.at[k]);
 		rewrite_replace(rw, op, &with, mark);
-		rewrite_replace(rw, p->def, &(Tensor *){ with }, mark);
+		rewrite_join(rw, w, p->def, &(Tensor *){ with }, mark);
 		return;
 	}
 }
@@ -66,7 +66,7 @@ static void add_act(Rewrite *rw, const Written *w, Op *op, const char *act)
 	if (op->after.n && !sole_user(p)) return;        /* it may wait for another user of the product */
 	made = make_gemm(&b, p->def, gemm && p->def->in.n > 2 ? p->def->in.at[2] : NULL, act, NULL);
 	rewrite_replace(rw, op, &made->out.at[1], mark);
-	rewrite_replace(rw, p->def, &made->out.at[0], mark);
+	rewrite_join(rw, w, p->def, &made->out.at[0], mark);
 }
 
 static void join(PassCx *cx, Graph *g, int second)

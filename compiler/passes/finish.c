@@ -34,7 +34,7 @@ static int is_bias(Tensor *t, const Tensor *images)
 }
 
 /* first, made anew with `bias` (NULL: as it is) and its relu, stands for both */
-static void join(Rewrite *rw, Op *first, Tensor *bias, int relu, Op *second)
+static void join(Rewrite *rw, const Written *w, Op *first, Tensor *bias, int relu, Op *second)
 {
 	const OpDef *d = op_def(first);
 	Build b = build_at(second);
@@ -50,7 +50,7 @@ static void join(Rewrite *rw, Op *first, Tensor *bias, int relu, Op *second)
 	Op *made = ir_op(&b, first->code, in, bias && first->in.n < 3 ? 3 : first->in.n, v, second->out.at[0]->name);
 	made->instead = op_said(second);
 	rewrite_replace(rw, second, made->out.at, mark);
-	rewrite_replace(rw, first, made->out.at, mark);
+	rewrite_join(rw, w, first, made->out.at, mark);
 }
 
 static void add_bias(Rewrite *rw, const Written *w, Op *op)
@@ -61,7 +61,7 @@ static void add_bias(Rewrite *rw, const Written *w, Op *op)
 		Op *conv = made_by(rw, w, y, OP_conv_run);
 
 		if (!conv || has_bias(conv) || !is_bias(bias, y) || !shape_eq(y->spec.shape, op->out.at[0]->spec.shape) || !may_move(w, conv, op, bias)) continue;
-		join(rw, conv, bias, 0, op);
+		join(rw, w, conv, bias, 0, op);
 		return;
 	}
 }
@@ -71,8 +71,8 @@ static void add_relu(Rewrite *rw, const Written *w, Op *op)
 	Op *first;
 
 	if (op->inplace || !op->in.n) return;
-	if (op->code == OP_relu && (first = made_by(rw, w, op->in.at[0], OP_conv_run)) && may_move(w, first, op, NULL)) join(rw, first, NULL, 1, op);
-	if (op->code == OP_relu_grad && (first = made_by(rw, w, op->in.at[0], OP_max_pool_grad)) && first->in.at[0] == op->in.at[1]) join(rw, first, NULL, 1, op);
+	if (op->code == OP_relu && (first = made_by(rw, w, op->in.at[0], OP_conv_run)) && may_move(w, first, op, NULL)) join(rw, w, first, NULL, 1, op);
+	if (op->code == OP_relu_grad && (first = made_by(rw, w, op->in.at[0], OP_max_pool_grad)) && first->in.at[0] == op->in.at[1]) join(rw, w, first, NULL, 1, op);
 }
 
 int pass_finish(PassCx *cx) { return rewrite_ops(cx, add_bias) && rewrite_ops(cx, add_relu); }

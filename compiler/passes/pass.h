@@ -56,6 +56,9 @@ typedef struct Rewrite { PassCx *cx; Graph *g; Map moved; } Rewrite;
 Rewrite rewrite_begin(PassCx *cx, Graph *g);
 void    rewrite_replace(Rewrite *rw, Op *op, Tensor *const *with, int mark);    /* with: one per result */
 void    rewrite_replace_by(Rewrite *rw, Op *op, Tensor *const *with, OpList *made);
+/* op is part of what was made at the place of a later op.  A writer of what it read waits for that; who waited for it for the
+ * sake of a sequence alone may stand between the two, and waits for what it waited for. */
+void    rewrite_join(Rewrite *rw, const Written *w, Op *op, Tensor *const *with, int mark);
 int     rewrite_has(const Rewrite *rw, const Op *op);                            /* replaced already */
 void    rewrite_end(Rewrite *rw);
 /* rule on every op that was there, of every graph */

@@ -56,7 +56,7 @@ static void join(Rewrite *rw, const Written *w, Op *op)
 	in[2] = p->in.at[1];
 	with = ir_op_inplace(&b, OP_gemm_acc, in, 3, b_attrs(&b, OP_gemm_acc, "alpha", attr_float(alpha), "beta", attr_float(beta), NULL), NULL)->out.at[0];
 	rewrite_replace(rw, op, &with, mark);
-	rewrite_replace(rw, p, &(Tensor *){ NULL }, mark);
+	rewrite_join(rw, w, p, &(Tensor *){ NULL }, mark);
 }
 
 int pass_update(PassCx *cx) { return rewrite_ops(cx, join); }

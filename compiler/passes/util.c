@@ -208,13 +208,22 @@ int is_written(const Written *w, Tensor *t)
 	return root->index < w->n && w->root[root->index];
 }
 
+static int reads_written(const Written *w, const Op *op)
+{
+	for (int i = 0; i < op->in.n; i++)
+		if (op->in.at[i] && is_written(w, op->in.at[i])) return 1;
+	return 0;
+}
+
 int may_move(const Written *w, const Op *op, const Op *user, Tensor *bias)
 {
-	int written = 0;
-
-	for (int i = 0; i < op->in.n; i++) written |= op->in.at[i] && is_written(w, op->in.at[i]);
-	if (!written) return 1;
+	if (!reads_written(w, op)) return 1;
 	return !user->after.n && (!bias || !storage_root(bias)->def);
+}
+
+void rewrite_join(Rewrite *rw, const Written *w, Op *op, Tensor *const *with, int mark)
+{
+	rewrite_replace(rw, op, with, reads_written(w, op) ? mark : rw->g->ops.n);
 }
 
 /* Depth first with a list of its own, since calls may nest deeply. */
