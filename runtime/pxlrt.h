@@ -6,7 +6,7 @@
 #ifndef PXLRT_H
 #define PXLRT_H
 
-#define PXLRT_ABI 12
+#define PXLRT_ABI 13
 #define PXLRT_BLOCK 128                  /* elements a blocked loop handles at a time */
 
 struct pxlrt;
@@ -141,6 +141,18 @@ struct pxlrt_gemm {
 enum { PXLRT_SUM, PXLRT_MEAN, PXLRT_MAX, PXLRT_MIN, PXLRT_PROD, PXLRT_L1, PXLRT_L2, PXLRT_SUMSQ, PXLRT_LOGSUM, PXLRT_LOGSUMEXP };
 struct pxlrt_reduce { int op, dtype, rank; unsigned mask; long dim[PXLRT_MAXRANK], stride[PXLRT_MAXRANK]; };
 
+/* A loop that ends in folds, over a space of dim[0] × dim[1] × dim[2] × dim[3] elements: the first and the third are folded, the others
+ * kept.  The loop sees rows of `width`, which divides dim[3], or dim[2] where dim[3] is 1.  It is asked for rows [lo, hi), columns [from, to)
+ * of them, in pieces that depend on the space alone, and leaves the values to be folded where p[end.at] says, one row behind the other, unless it
+ * stores all of them at p[end.from] anyhow (else -1); what the folds give goes to where the caller's p[end.at] points. */
+enum { PXLRT_FOLDS = 4, PXLRT_FOLD_POINTERS = 64 };
+struct pxlrt_fold {
+	long dim[4], width, grain;       /* grain: elements that are worth a thread's while */
+	int pointers, folds;             /* of p, and how many of the ends there are */
+	struct { int op, dtype, at, from; } end[PXLRT_FOLDS];
+};
+typedef int (*pxlrt_rows)(const struct pxlrt *rt, struct pxlrt_lane *ln, void *const *p, long lo, long hi, long from, long to);
+
 /* element copy between two strided layouts of one shape */
 struct pxlrt_copy { int size /* bytes per element */, rank; long dim[PXLRT_MAXRANK], dst[PXLRT_MAXRANK], src[PXLRT_MAXRANK]; };
 
@@ -243,6 +255,9 @@ struct pxlrt {
 	 * Pieces depend on n and grain alone, so results do not depend on the number of threads. */
 	int (*each)(struct pxlrt_lane *ln, int (*body)(const struct pxlrt *, struct pxlrt_lane *, void *const *p, long lo, long hi),
 	            void *const *p, long n, long grain);
+
+	/* the same for a loop that ends in folds, with what they give */
+	int (*fold)(struct pxlrt_lane *ln, const struct pxlrt_fold *d, pxlrt_rows body, void *const *p);
 
 	int (*matmul)(struct pxlrt_lane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y);
 	int (*reduce)(struct pxlrt_lane *ln, const struct pxlrt_reduce *d, const void *x, void *y);

@@ -155,6 +155,9 @@ enum { RT_CONV, RT_CONV_DATA, RT_CONV_WEIGHT };
 int rt_conv_blocks(const struct pxlrt_window *d, int map);
 int rt_pool_blocks(const struct pxlrt_window *d);              /* forward and back */
 
+/* does a lane have room for what pieces of such a fold give; only `dim`, `width` and `folds` are looked at */
+int rt_fold_fits(const struct pxlrt_fold *d);
+
 /* a pool of threads shared by the sessions of a process that ask for the same size; NULL: run on the caller */
 typedef struct RtPool RtPool;
 

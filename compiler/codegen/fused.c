@@ -66,7 +66,7 @@ static const char *address(Fuse *f, const Access *a)
 	Arena *mem = f->e->mem;
 	if (f->mode == LINE)
 		return a->inner == 1 ? arena_printf(mem, "%s + i", a->name) : arena_printf(mem, "%s + i * %" PRId64, a->name, a->inner);
-	if (f->mode == NARROW_ROWS) return arena_printf(mem, "%s + u * %" PRId64, a->name, f->width);
+	if (f->mode == NARROW_ROWS) return arena_printf(mem, a->window ? "%s + (u - lo) * %" PRId64 : "%s + u * %" PRId64, a->name, f->width);
 	const char *row = a->walk == FLAT || a->moves ? a->row : a->name;
 	return a->inner == 1 ? arena_printf(mem, "%s + i", row) : arena_printf(mem, "%s + i * %" PRId64, row, a->inner);
 }
@@ -83,6 +83,7 @@ static void put_term(Buf *b, const char *name, int64_t stride)
 static const char *row_offset(Fuse *f, const Access *a)
 {
 	Buf b = buf_new(f->e->mem);
+	if (a->window) return "(row - lo) * (to - from) - from";
 	if (a->walk == FLAT) put_term(&b, "row", f->width);
 	else if (f->rank == 2) put_term(&b, "row", a->stride[0]);
 	else for (int d = 0; d < f->rank - 1; d++) put_term(&b, f->index[d], a->stride[d]);
@@ -353,11 +354,12 @@ static void put_line(Fuse *f)
 	if (!whole) buf_puts(&f->body, "\t}\n");
 }
 
-/* Very wide rows are cut: a unit is a row and the part of it between `from` and `to`. */
+/* Very wide rows are cut: a unit is a row and the part of it between `from` and `to`.  Who folds what is made says where to cut. */
 static void put_wide(Fuse *f)
 {
-	int64_t wide = f->piece, pieces = (f->width + wide - 1) / wide;
-	const char *from = pieces > 1 ? "from" : "0", *to = pieces > 1 ? "to" : arena_printf(f->e->mem, "%" PRId64, f->width);
+	int64_t wide = f->piece, pieces = f->p->folded ? 1 : (f->width + wide - 1) / wide;
+	int cut = pieces > 1 || f->p->folded;
+	const char *from = cut ? "from" : "0", *to = cut ? "to" : arena_printf(f->e->mem, "%" PRId64, f->width);
 	if (pieces > 1)
 		buf_printf(&f->body, "\tfor (long u = lo; u < hi; u++) {\n\t\tlong row = u / %" PRId64 ", from = u %% %" PRId64 " * %" PRId64
 		           ";\n\t\tlong to = from + %" PRId64 " < %" PRId64 " ? from + %" PRId64 " : %" PRId64 ";\n", pieces, pieces, wide, wide,
@@ -378,6 +380,7 @@ static void put_narrow(Fuse *f)
 	           "\t\tlong rows = hi - u < %" PRId64 " ? hi - u : %" PRId64 ", n = rows * %" PRId64 ";\n",
 	           f->block_rows, f->block_rows, f->block_rows, f->width);
 	f->pad = "\t\t";
+	if (f->p->folded) buf_puts(&f->head, "\t(void)from; (void)to;\n");
 	gather_rows(f);
 	put_nodes(f);
 	put_stores(f);
@@ -392,13 +395,28 @@ static const char *local_name(const Fuse *f, int i)
 	return i - f->nin < 4 ? outs[i - f->nin] : "y";
 }
 
+/* what the pointers p of operand or result i point to; NULL: there is none */
+static const Tensor *pointed(const Fuse *f, int i)
+{
+	int out = i - f->nin;
+	return f->in[i].t || out < 0 || !f->p->outs.at[out].fold ? f->in[i].t : f->op->out.at[out];
+}
+
+/* how many pointers stand before that of operand or result i */
+static int pointer_of(const Fuse *f, int i)
+{
+	int n = 0;
+	while (i-- > 0) n += pointed(f, i) != NULL;
+	return n;
+}
+
 static void put_body(Fuse *f)
 {
-	for (int i = 0, k = 0; i < f->nin + f->nout; i++) {
+	for (int i = 0; i < f->nin + f->nout; i++) {
 		Access *a = &f->in[i];
 		if (!a->t) continue;
 		a->name = emit_name(f->e, local_name(f, i));
-		buf_printf(&f->head, "\t%s%s *%s = p[%d];\n", i < f->nin ? "const " : "", emit_ctype(a->dtype), a->name, k++);
+		buf_printf(&f->head, "\t%s%s *%s = p[%d];\n", i < f->nin ? "const " : "", emit_ctype(a->dtype), a->name, pointer_of(f, i));
 	}
 	for (int d = 0; d < f->rank - 1; d++) f->index[d] = emit_name(f->e, arena_printf(f->e->mem, "i%d", d));
 	for (int i = 0; i < f->p->nodes.n; i++)
@@ -430,7 +448,8 @@ static int put_function(Fuse *f)
 	emit_at(e, b, f->op->at);
 	e->line = (Span){ 0 };
 	emit_comment(b, "", arena_printf(e->mem, "%s over %s", f->p->label ? f->p->label : "fused", shape_str(e->mem, f->p->shape)));
-	buf_printf(b, "static int fuse_%d(const struct pxlrt *rt, struct pxlrt_lane *ln, void *const *p, long lo, long hi)\n{\n", (int)number);
+	buf_printf(b, "static int fuse_%d(const struct pxlrt *rt, struct pxlrt_lane *ln, void *const *p, long lo, long hi%s)\n{\n", (int)number,
+	           f->p->folded ? ", long from, long to" : "");
 	buf_put(b, f->head.s, f->head.n);
 	buf_puts(b, f->uses_st ? "\tint st;\n" : "\t(void)ln;\n");
 	buf_put(b, f->body.s, f->body.n);
@@ -438,18 +457,38 @@ static int put_function(Fuse *f)
 	return (int)number;
 }
 
+/* what the runtime must know to ask for windows and fold them */
+static const char *fold_descriptor(Fuse *f)
+{
+	Emit *e = f->e;
+	Buf ends = buf_new(e->mem);
+	int64_t dim[4];
+	int folds = 0;
+	for (int i = 0; i < f->nout; i++) {
+		int from = fold_source(f, i);
+		if (!f->p->outs.at[i].fold) continue;
+		buf_printf(&ends, "%s{ %d, %d, %d, %d }", folds++ ? ", " : "", f->p->outs.at[i].fold - 1, (int)f->op->out.at[i]->spec.dtype,
+		           pointer_of(f, f->nin + i), from < 0 ? -1 : pointer_of(f, f->nin + from));
+	}
+	fold_space(f->p->shape, f->p->folded, dim);
+	return emit_static(e, "struct pxlrt_fold", "{ %s, %" PRId64 ", %" PRId64 ", %d, %d, { %s } }", emit_longs(e, dim, 4), f->width, f->grain,
+	                   pointer_of(f, f->nin + f->nout), folds, ends.s);
+}
+
 static void put_call(Fuse *f, int number)
 {
 	Emit *e = f->e;
 	Buf args = buf_new(e->mem);
 	for (int i = 0; i < f->nin + f->nout; i++) {
-		if (!f->in[i].t) continue;
-		const char *cast = i < f->nin && tensor_is_const(e, f->in[i].t) ? "(void *)" : "";
-		buf_printf(&args, "%s%s%s", args.n ? ", " : "", cast, emit_ptr(e, f->in[i].t));
+		const Tensor *t = pointed(f, i);
+		if (!t) continue;
+		const char *cast = i < f->nin && tensor_is_const(e, t) ? "(void *)" : "";
+		buf_printf(&args, "%s%s%s", args.n ? ", " : "", cast, emit_ptr(e, t));
 	}
 	emit_line(e, "{");
 	emit_line(e, "\tvoid *const p[] = { %s };", args.s);
-	if (f->units <= f->grain) emit_line(e, "\tif ((st = fuse_%d(rt, ln, p, 0, %" PRId64 "))) return st;", number, f->units);
+	if (f->p->folded) emit_line(e, "\tif ((st = rt->fold(ln, &%s, fuse_%d, p))) return st;", fold_descriptor(f), number);
+	else if (f->units <= f->grain) emit_line(e, "\tif ((st = fuse_%d(rt, ln, p, 0, %" PRId64 "))) return st;", number, f->units);
 	else emit_line(e, "\tif ((st = rt->each(ln, fuse_%d, p, %" PRId64 ", %" PRId64 "))) return st;", number, f->units, f->grain);
 	emit_line(e, "}");
 	e->uses_st = 1;

@@ -16,6 +16,7 @@ typedef struct Access {
 	int64_t tile;                /* TILED: how many elements, a divisor of PXLRT_BLOCK; else 0 */
 	Walk walk;
 	int moves;                   /* ROWS, TILED: the row offset is not always 0 */
+	int window;                  /* FLAT, but only what was asked for: values on their way to a fold */
 	const char *name, *row;      /* pointers in the body: to the first element, to the row's */
 	const char *block;           /* operand: block holding it, when loaded before the loop or row by row */
 	int hoisted;                 /* that block is filled once */
@@ -42,6 +43,7 @@ typedef struct Fuse {
 	int nin, nout;
 	int64_t dim[MAX_RANK];       /* collapsed */
 	int rank;
+	unsigned folded;             /* bit i: dimension i is folded */
 	int64_t rows, width;         /* rows * width elements */
 	Mode mode;
 	int64_t block;               /* elements of a block */
@@ -62,6 +64,8 @@ extern const OwnClass own_class[PXLRT_NOWN];
 
 int is_native(DType t);
 int nargs(const FuseNode *n);
+/* the result in which the folded values of `out` are stored as well, or -1: they go to a window */
+int fold_source(const Fuse *f, int out);
 /* may the two share memory */
 int overlap(const Emit *e, const Tensor *a, const Tensor *b);
 

@@ -25,9 +25,27 @@ static void set_access(Fuse *f, Access *a, const Tensor *t)
 	for (int i = 0; i < s.rank && lead >= 0; i++) a->stride[i + lead] = s.dim[i] == 1 ? 0 : l.stride[i];
 }
 
+static void set_window(Fuse *f, Access *a, const Tensor *t)
+{
+	int64_t step = 1;
+	*a = (Access){ .t = t, .dtype = t->spec.dtype, .window = 1 };
+	for (int i = f->p->shape.rank - 1; i >= 0; i--) {
+		a->stride[i] = step;
+		step *= f->p->shape.dim[i];
+	}
+}
+
 static int dropped(const Fuse *f, int out)
 {
 	return f->p->outs.at[out].into < 0 && f->e->plan->place[storage_root(f->op->out.at[out])->index].space == SPACE_NONE;
+}
+
+int fold_source(const Fuse *f, int out)
+{
+	const FuseOut *o = f->p->outs.at;
+	for (int i = 0; i < out; i++)
+		if (!o[i].fold && o[i].into < 0 && o[i].node == o[out].node && f->out[i].t) return i;
+	return -1;
 }
 
 static void find_accesses(Fuse *f)
@@ -42,13 +60,15 @@ static void find_accesses(Fuse *f)
 	}
 	for (int i = 0; i < f->nout; i++) {
 		int into = f->p->outs.at[i].into;
-		if (!dropped(f, i)) set_access(f, &f->out[i], into >= 0 ? f->op->in.at[into] : f->op->out.at[i]);
+		if (f->p->outs.at[i].fold && fold_source(f, i) < 0) set_window(f, &f->out[i], f->op->out.at[i]);
+		else if (!f->p->outs.at[i].fold && !dropped(f, i)) set_access(f, &f->out[i], into >= 0 ? f->op->in.at[into] : f->op->out.at[i]);
 	}
 }
 
-/* do all walk dimensions a and b (b inside a) as one */
+/* do all walk dimensions a and b (b inside a) as one, and are both folded or kept */
 static int merges(const Fuse *f, const int64_t *dim, int a, int b)
 {
+	if ((f->folded >> a & 1) != (f->folded >> b & 1)) return 0;
 	for (int i = 0; i < f->nin + f->nout; i++)
 		if (f->in[i].t && f->in[i].stride[a] != f->in[i].stride[b] * dim[b]) return 0;
 	return 1;
@@ -59,6 +79,7 @@ static int merges(const Fuse *f, const int64_t *dim, int a, int b)
 static int tiles(const Fuse *f, int n)
 {
 	if (n < 2 || PXLRT_BLOCK % f->dim[n - 1] || f->dim[n - 2] * f->dim[n - 1] <= NARROW) return 0;
+	if ((f->folded >> (n - 2) & 1) != (f->folded >> (n - 1) & 1)) return 0;
 	for (int i = 0; i < f->nin + f->nout; i++) {
 		const Access *a = &f->in[i];
 		int one = a->stride[n - 2] == a->stride[n - 1] * f->dim[n - 1];
@@ -88,6 +109,7 @@ static void collapse(Fuse *f)
 		if (size == 1) continue;
 		f->dim[n] = size;
 		for (int i = 0; i < f->nin + f->nout; i++) f->in[i].stride[n] = f->in[i].stride[d];
+		f->folded = (f->folded & ~(1u << n)) | (f->p->folded >> d & 1) << n;
 		if (n && merges(f, f->dim, n - 1, n)) {
 			f->dim[n - 1] *= size;
 			for (int i = 0; i < f->nin + f->nout; i++) f->in[i].stride[n - 1] = f->in[i].stride[n];
@@ -137,6 +159,7 @@ static void choose_mode(Fuse *f)
 	f->block = choose_block(f);
 	f->piece = f->width < 2 * PIECE ? f->width : PIECE;
 	f->block_rows = f->mode == NARROW_ROWS ? f->block / f->width : 1;
+	if (f->mode == LINE && f->p->folded) f->mode = WIDE;
 	switch (f->mode) {
 	case LINE:
 		f->units = f->width;
@@ -151,6 +174,7 @@ static void choose_mode(Fuse *f)
 		f->grain = (work / f->width + f->block_rows) / f->block_rows * f->block_rows;
 		break;
 	}
+	if (f->p->folded) f->grain = work;
 }
 
 /* --- which nodes, and where their values live ------------------------------------------------------------- */

@@ -149,6 +149,7 @@ const Pattern *narrow_pattern(Arena *mem, const Op *op)
 	to->shape = p->shape;
 	to->label = p->label;
 	to->flops = p->flops;
+	to->folded = p->folded;
 	for (int i = 0; i < p->nodes.n; i++) w.held[i] = put(&w, &p->nodes.at[i]);
 	for (int i = 0; i < p->outs.n; i++) {
 		FuseOut out = p->outs.at[i];

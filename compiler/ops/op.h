@@ -193,6 +193,7 @@ int infer_axes(Infer *in, const AttrVal *axes, int rank, unsigned *mask);   /* u
 
 int infer_reduce(Infer *in);             /* operand 0 with its `axis` folded, by `keepdims`; axes are resolved */
 unsigned op_axes(const Op *op);          /* of such an op, as bits */
+int      reduce_kind(const Op *op);      /* PXLRT_SUM …, or -1: no reduction */
 
 /* for rules that compute attributes: the resolved value replaces what the user wrote, so that printing,
  * CSE and emission all see one form */

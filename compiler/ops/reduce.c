@@ -47,17 +47,31 @@ unsigned op_axes(const Op *op)
 	return mask;
 }
 
-static void emit_reduce(Emit *e, const Op *op, int kind)
+int reduce_kind(const Op *op)
+{
+	switch (op->code) {
+	case OP_sum:       return PXLRT_SUM;
+	case OP_mean:      return PXLRT_MEAN;
+	case OP_max:       return PXLRT_MAX;
+	case OP_min:       return PXLRT_MIN;
+	case OP_prod:      return PXLRT_PROD;
+	case OP_l1:        return PXLRT_L1;
+	case OP_l2:        return PXLRT_L2;
+	case OP_sumsquare: return PXLRT_SUMSQ;
+	case OP_logsum:    return PXLRT_LOGSUM;
+	case OP_logsumexp: return PXLRT_LOGSUMEXP;
+	default:           return -1;
+	}
+}
+
+static void emit_reduce(Emit *e, const Op *op)
 {
 	const Spec *x = &op->in.at[0]->spec;
 	Layout l = emit_layout(e, op->in.at[0]);
-	const char *d = emit_static(e, "struct pxlrt_reduce", "{ %d, %d, %d, %uu, %s, %s }", kind, x->dtype, x->shape.rank, op_axes(op),
+	const char *d = emit_static(e, "struct pxlrt_reduce", "{ %d, %d, %d, %uu, %s, %s }", reduce_kind(op), x->dtype, x->shape.rank, op_axes(op),
 	                            emit_longs(e, x->shape.dim, x->shape.rank), emit_longs(e, l.stride, x->shape.rank));
 	emit_rt(e, op, "reduce(ln, &%s, %s, %s)", d, emit_in(e, op, 0), emit_out(e, op, 0));
 }
-#define EMIT(name, kind) static void emit_##name(Emit *e, const Op *op) { emit_reduce(e, op, kind); }
-EMIT(sum, PXLRT_SUM) EMIT(mean, PXLRT_MEAN) EMIT(max, PXLRT_MAX) EMIT(min, PXLRT_MIN) EMIT(prod, PXLRT_PROD)
-EMIT(l1, PXLRT_L1) EMIT(l2, PXLRT_L2) EMIT(sumsquare, PXLRT_SUMSQ) EMIT(logsum, PXLRT_LOGSUM) EMIT(logsumexp, PXLRT_LOGSUMEXP)
 
 static Tensor *x_of(Grad *gr, Op *op) { return grad_fwd(gr, op->in.at[0]); }
 
@@ -185,31 +199,31 @@ static void grad_prod(Grad *gr, Op *op)
 /* --- the blocks -------------------------------------------------------------------------------------------- */
 
 #define REDUCE_PARAMS PARAMS({ "t", P_TENSOR }, { "axis", P_INTS, OPTIONAL }, { "keepdims", P_BOOL, OPTIONAL, INT_DEFAULT(0) })
-#define A_REDUCTION .family = "reduce", .params = REDUCE_PARAMS, .traits = PURE | STRIDED, .blocking = BLOCKS_FOLDED
+#define A_REDUCTION .family = "reduce", .params = REDUCE_PARAMS, .traits = PURE | STRIDED, .blocking = BLOCKS_FOLDED, .emit = emit_reduce
 #define AXES_DOC " Over all axes, or those given (negative ones count from the end; an empty list reduces nothing); `keepdims` leaves them in place as 1."
 
-OPDEF(sum, .type = "ReduceSum", A_REDUCTION, .infer = infer_number, .grad = grad_sum, .emit = emit_sum, .flops = 1, .sample = { -2, 2 },
+OPDEF(sum, .type = "ReduceSum", A_REDUCTION, .infer = infer_number, .grad = grad_sum, .flops = 1, .sample = { -2, 2 },
 	.doc = "Sum of elements, in the tensor's own dtype." AXES_DOC, .formula = "y = sum x, dx = g");
-OPDEF(mean, .type = "ReduceMean", A_REDUCTION, .infer = infer_some, .grad = grad_mean, .emit = emit_mean, .flops = 1, .sample = { -2, 2 },
+OPDEF(mean, .type = "ReduceMean", A_REDUCTION, .infer = infer_some, .grad = grad_mean, .flops = 1, .sample = { -2, 2 },
 	.doc = "Mean of elements; on integers it is rounded down, and their sum taken in 64 bits." AXES_DOC, .formula = "y = sum x / n, dx = g / n");
-OPDEF(max, .type = "ReduceMax", A_REDUCTION, .infer = infer_some, .grad = grad_extreme, .emit = emit_max, .flops = 1, .sample = { -2, 2 },
+OPDEF(max, .type = "ReduceMax", A_REDUCTION, .infer = infer_some, .grad = grad_extreme, .flops = 1, .sample = { -2, 2 },
 	.doc = "Largest element; NaN wins. Every element that equals it receives the whole gradient." AXES_DOC,
 	.formula = "y = max x, dx = g where x = y, else 0");
-OPDEF(min, .type = "ReduceMin", A_REDUCTION, .infer = infer_some, .grad = grad_extreme, .emit = emit_min, .flops = 1, .sample = { -2, 2 },
+OPDEF(min, .type = "ReduceMin", A_REDUCTION, .infer = infer_some, .grad = grad_extreme, .flops = 1, .sample = { -2, 2 },
 	.doc = "Smallest element; NaN wins. Every element that equals it receives the whole gradient." AXES_DOC,
 	.formula = "y = min x, dx = g where x = y, else 0");
-OPDEF(prod, .type = "ReduceProd", A_REDUCTION, .infer = infer_number, .grad = grad_prod, .emit = emit_prod, .flops = 1, .sample = { 0.5, 1.5 },
+OPDEF(prod, .type = "ReduceProd", A_REDUCTION, .infer = infer_number, .grad = grad_prod, .flops = 1, .sample = { 0.5, 1.5 },
 	.doc = "Product of elements. The gradient multiplies the other elements and never divides, so zeros are safe." AXES_DOC,
 	.formula = "y = prod x, dx_i = g * prod of x_j, j != i");
-OPDEF(l1, .type = "ReduceL1", A_REDUCTION, .infer = infer_float, .grad = grad_l1, .emit = emit_l1, .flops = 2, .sample = { -2, 2 },
+OPDEF(l1, .type = "ReduceL1", A_REDUCTION, .infer = infer_float, .grad = grad_l1, .flops = 2, .sample = { -2, 2 },
 	.doc = "Sum of absolute values." AXES_DOC, .formula = "y = sum |x|, dx = g * sign(x)");
-OPDEF(l2, .type = "ReduceL2", A_REDUCTION, .infer = infer_float, .grad = grad_l2, .emit = emit_l2, .flops = 2, .sample = { -2, 2 },
+OPDEF(l2, .type = "ReduceL2", A_REDUCTION, .infer = infer_float, .grad = grad_l2, .flops = 2, .sample = { -2, 2 },
 	.doc = "Euclidean norm; its gradient is 0 where the norm is 0." AXES_DOC, .formula = "y = sqrt(sum x^2), dx = g * x / y");
-OPDEF(sumsquare, .type = "ReduceSumSquare", A_REDUCTION, .infer = infer_float, .grad = grad_sumsquare, .emit = emit_sumsquare, .flops = 2,
+OPDEF(sumsquare, .type = "ReduceSumSquare", A_REDUCTION, .infer = infer_float, .grad = grad_sumsquare, .flops = 2,
 	.sample = { -2, 2 }, .doc = "Sum of squares." AXES_DOC, .formula = "y = sum x^2, dx = 2 x g");
-OPDEF(logsum, .type = "ReduceLogSum", A_REDUCTION, .infer = infer_float, .grad = grad_logsum, .emit = emit_logsum, .flops = 1,
+OPDEF(logsum, .type = "ReduceLogSum", A_REDUCTION, .infer = infer_float, .grad = grad_logsum, .flops = 1,
 	.sample = { 0.2, 2 }, .doc = "Logarithm of the sum." AXES_DOC, .formula = "y = ln sum x, dx = g / e^y");
-OPDEF(logsumexp, .type = "ReduceLogSumExp", A_REDUCTION, .infer = infer_float, .grad = grad_logsumexp, .emit = emit_logsumexp, .flops = 10,
+OPDEF(logsumexp, .type = "ReduceLogSumExp", A_REDUCTION, .infer = infer_float, .grad = grad_logsumexp, .flops = 10,
 	.sample = { -2, 2 }, .doc = "Logarithm of the sum of exponentials, with the maximum taken out first." AXES_DOC,
 	.formula = "y = m + ln sum e^(x-m), m = max x, dx = g * e^(x-y)");
 

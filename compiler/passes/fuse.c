@@ -93,11 +93,6 @@ static Units needs_of(Fuse *f, const Op *op)
 	return us;
 }
 
-static int same_place(const Op *a, const Op *b)
-{
-	return a->ipu == b->ipu && a->tiles == b->tiles && a->exec == b->exec;
-}
-
 static int fits(Fuse *f, int u, const Op *op)
 {
 	const Unit *x = &f->units.at[u];
@@ -361,16 +356,6 @@ static int is_result(Group *gr, const Store *s)
 	return 0;
 }
 
-/* the new result takes over the name, so that listings and C keep the model's words */
-static const char *take_name(Graph *g, Tensor *old)
-{
-	const char *name = old->name;
-
-	map_del(&g->names, name);
-	old->name = "";
-	return name;
-}
-
 static void make_results(Group *gr, Op *fused, Map *with)
 {
 	Arena *mem = gr->f->cx->mem;
@@ -379,12 +364,12 @@ static void make_results(Group *gr, Op *fused, Map *with)
 	for (int i = 0; i < gr->stores.n; i++) {
 		Store *s = &gr->stores.at[i];
 		if (!is_result(gr, s)) continue;
-		vec_push(mem, &gr->p->outs, ((FuseOut){ s->node, s->slot }));
+		vec_push(mem, &gr->p->outs, ((FuseOut){ s->node, s->slot, 0 }));
 		vec_push(mem, &kept, s);
 	}
 	for (int i = 0; i < kept.n; i++) {
 		Tensor *last = vec_last(&kept.at[i]->names);
-		Tensor *t = ir_new_result(fused, last->spec, take_name(gr->f->g, last));
+		Tensor *t = ir_new_result(fused, last->spec, take_name(last));
 		for (int k = 0; k < kept.at[i]->names.n; k++) map_set(mem, with, kept.at[i]->names.at[k], t);
 	}
 }

@@ -5,12 +5,14 @@
  * is a Pattern: a list of nodes over the operands of the OP_fused, arguments before their users.
  *
  * What codegen may rely on:
- *   - `shape` is the iteration space; every result of the OP_fused has exactly this shape;
+ *   - `shape` is the iteration space; every result of the OP_fused has exactly this shape, unless it is a fold;
  *   - operand i is read as its layout says, broadcast to `shape` from the right (strides 0);
  *   - result i is the value of node outs[i].node. With `into` >= 0 it is not new memory: it is stored
  *     over operand `into` (same shape and dtype; the result's layout is that operand's);
  *   - operand memory that a group writes is read by it only at the element being written, so within a
  *     block all loads come before the first store, and blocks may run in any order;
+ *   - a fold is new memory, written when its values are made; all folds of a pattern go over the same axes of `shape`, and
+ *     fold_space() can say how;
  *   - a result may share memory with an operand of equal element size and layout (the memory plan
  *     does that when the operand dies), under the same rule.
  *
@@ -51,12 +53,14 @@ typedef struct FuseNode {
 	Span at;                 /* place of the op it came from: comments, faults */
 } FuseNode;
 
-typedef struct FuseOut { int node; int into; } FuseOut;  /* into: operand written, or -1: new memory */
+/* into: operand written, or -1: new memory; fold: 0, or 1 + PXLRT_SUM …: not the value, but the values folded */
+typedef struct FuseOut { int node, into, fold; } FuseOut;
 
 struct Pattern {
 	Shape shape;
 	VEC(FuseNode) nodes;
 	VEC(FuseOut) outs;       /* one per result of the OP_fused */
+	unsigned folded;         /* axes that folds go over */
 	const char *label;       /* what was fused, for comments: "Add.101 Gelu.103" */
 	double flops;            /* per element */
 };
@@ -69,6 +73,7 @@ int fuse_const(Arena *a, Pattern *p, DType t, double x, Span at);        /* x ro
 int fuse_bind(Arena *a, Pattern *p, const Op *op, const int *node, Buf *why);
 
 static inline Pattern *fused_pattern(const Op *op) { return op->attr[0].p; }      /* op->code == OP_fused */
+int  fold_space(Shape s, unsigned axes, int64_t dim[4]); /* s as pxlrt_fold.dim; 0: it has more parts than that, or none is folded */
 void pattern_print(const Pattern *p, Buf *out);          /* "n2 = add.f32(n0, n1); out0 = n2": in textual IR and comments */
 
 #endif

@@ -144,7 +144,7 @@ static int can_replace(FramePlan *f, const Op *op, int k, int i, int step)
 	Tensor *y = op->out.at[k], *x = op->in.at[i];
 	Layout l = layout_of(x);
 
-	if (f->block_of[l.root->index] < 0 || f->gp->last[l.root->index] != step) return 0;
+	if (fused_pattern(op)->outs.at[k].fold || f->block_of[l.root->index] < 0 || f->gp->last[l.root->index] != step) return 0;
 	if (dtype_size(x->spec.dtype) != dtype_size(y->spec.dtype) || !shape_eq(x->spec.shape, y->spec.shape)) return 0;
 	if (!layout_contiguous(&l, x->spec.shape) || l.offset) return 0;
 	return tensor_bytes(l.root) == tensor_bytes(x);

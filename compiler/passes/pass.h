@@ -31,6 +31,8 @@ int   same_attrs(const Op *a, const Op *b);
 /* the number all elements of a constant have; 0: not a constant, or they differ */
 int   constant_value(const Tensor *t, double *x);
 int   same_layout(const Layout *a, Shape as, const Layout *b, Shape bs);      /* the same elements in the same order */
+int   same_place(const Op *a, const Op *b);              /* may one loop do both */
+const char *take_name(Tensor *old);                      /* for what takes old's place, so that listings and C keep the model's words */
 Build build_at(const Op *op);                            /* builds in op's graph, in op's context */
 void  set_viewing(Op *op, int viewing);                  /* the variant `name_` of a viewing op, or the plain one */
 static inline void run_after(Op *later, Op *first) { ir_run_after(later, first); }

@@ -77,6 +77,11 @@ int constant_value(const Tensor *t, double *x)
 	return 1;
 }
 
+int same_place(const Op *a, const Op *b)
+{
+	return a->ipu == b->ipu && a->tiles == b->tiles && a->exec == b->exec;
+}
+
 /* --- edits ---------------------------------------------------------------------------------------------------------- */
 
 Build build_at(const Op *op)
@@ -89,6 +94,15 @@ Build build_at(const Op *op)
 	b.tiles = op->tiles;
 	b.exec = op->exec;
 	return b;
+}
+
+const char *take_name(Tensor *old)
+{
+	const char *name = old->name;
+
+	map_del(&old->graph->names, name);
+	old->name = "";
+	return name;
 }
 
 void set_viewing(Op *op, int viewing)

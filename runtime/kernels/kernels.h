@@ -145,6 +145,7 @@ void k_convert(const struct pxlrt *rt, DType to, void *dst, DType from, const vo
 
 /* --- entries of the table, one file each ------------------------------------------------------------------ */
 int k_each(struct pxlrt_lane *, int (*)(const struct pxlrt *, struct pxlrt_lane *, void *const *, long, long), void *const *, long, long);
+int k_fold(struct pxlrt_lane *, const struct pxlrt_fold *, pxlrt_rows, void *const *);
 int k_matmul(struct pxlrt_lane *, const struct pxlrt_gemm *, const void *, const void *, void *, const void *, void *);
 int k_reduce(struct pxlrt_lane *, const struct pxlrt_reduce *, const void *, void *);
 int k_copy(struct pxlrt_lane *, const struct pxlrt_copy *, const void *, void *);

@@ -5,32 +5,15 @@
  *   rows     the last axis is reduced (or nothing is kept): each result folds pieces of rows;
  *   columns  the last axis is kept: a block of neighbouring results is accumulated together.  Short rows that lie one behind the
  *            other are taken several at a time, as one, and what belongs together is added at the end.
- * A fold is cut into pieces of PIECE elements (rows) or BAND rows (columns) whose partial results are added in
+ * A fold is cut into pieces of FOLD_PIECE elements (rows) or FOLD_BAND rows (columns) whose partial results are added in
  * order, in double for floats; a long fold's pieces are spread over the pool.  16-bit floats are
- * widened first.  l1, l2, sumsquare and logsumexp transform the block and are then sums. */
+ * widened first.  l1, l2, sumsquare and logsumexp transform the block and are then sums.  Folds of what a loop makes do the same
+ * with what it leaves in the cache: fold.c. */
+#include "runtime/kernels/fold.h"
 #include "runtime/kernels/half.h"
-#include "runtime/kernels/kernels.h"
 
 #include <limits.h>
 #include <string.h>
-
-enum { PIECE = 65536, BAND = 64, COLS = 256 };
-
-typedef struct Axes { int n; long dim[PXLRT_MAXRANK], stride[PXLRT_MAXRANK], count; } Axes;
-
-typedef struct Fold {
-	const struct pxlrt *rt;
-	const Isa *isa;
-	int op, dtype, cls;                  /* op is SUM, PROD, MAX, MIN, L1, SUMSQ or SUMEXP */
-	Axes kept, red;
-	long total;                          /* elements of a fold: red.count, unless rows are taken together */
-	long beside;                         /* columns: rows that are taken as one */
-	const char *x;
-	char *y;
-	int final;                           /* what the caller asked for */
-	void *part;                          /* rows with one result: partials of its pieces */
-} Fold;
-enum { FOLD_SUMEXP = 100 };
 
 /* --- short form ------------------------------------------------------------------------------------------------ */
 
@@ -71,7 +54,7 @@ static long axes_at(const Axes *a, long i)
 
 static int is_extreme(int op) { return op == PXLRT_MAX || op == PXLRT_MIN; }
 
-static Acc acc_start(const Fold *f)
+Acc fold_start(const Fold *f)
 {
 	int isf = f->cls == PXLRT_F32 || f->cls == PXLRT_F64;
 	Acc a = { .u = 0 };
@@ -81,13 +64,13 @@ static Acc acc_start(const Fold *f)
 	return a;
 }
 
-/* a op= b; an extreme hands on a NaN of either side */
-static void acc_add(const Fold *f, Acc *a, const Acc *b)
+/* a op= b; of equal extremes (0 and -0) the later one stays, and of NaNs, so that the cut cannot be seen */
+void fold_add(const Fold *f, Acc *a, const Acc *b)
 {
 	int isf = f->cls == PXLRT_F32 || f->cls == PXLRT_F64, is_max = f->op == PXLRT_MAX;
 	if (is_extreme(f->op)) {
 		int take;
-		if (isf) take = a->f == a->f && ((is_max ? b->f > a->f : b->f < a->f) || b->f != b->f);
+		if (isf) take = b->f != b->f || (a->f == a->f && (is_max ? b->f >= a->f : b->f <= a->f));
 		else if (f->cls == PXLRT_U64) take = is_max ? b->u > a->u : b->u < a->u;
 		else take = is_max ? (i64)b->u > (i64)a->u : (i64)b->u < (i64)a->u;
 		if (take) *a = *b;
@@ -147,7 +130,7 @@ static double finish_float(int op, double v, double m, long n)
 	}
 }
 
-static void store_result(const Fold *f, Acc a, double m, long at)
+void fold_store(const Fold *f, Acc a, double m, long at)
 {
 	Block b;
 	switch (f->cls) {
@@ -163,10 +146,10 @@ static void store_result(const Fold *f, Acc a, double m, long at)
 /* --- rows ------------------------------------------------------------------------------------------------------------------ */
 
 /* a stretch of one axis: n elements, stride apart */
-static Acc row_stretch(const Fold *f, const char *x, long stride, long n, const void *m)
+Acc fold_stretch(const Fold *f, const char *x, long stride, long n, const void *m)
 {
 	Block b;
-	Acc a = acc_start(f);
+	Acc a = fold_start(f);
 	int direct = stride == 1 && is_native(f->dtype) && f->op != FOLD_SUMEXP;
 	if (direct && n <= BLOCK_MAX) return block_fold(f, x, n);
 	for (long at = 0; at < n; at += BLOCK_MAX) {
@@ -177,7 +160,7 @@ static Acc row_stretch(const Fold *f, const char *x, long stride, long n, const 
 		if (f->op != FOLD_SUMEXP) p = block_fold(f, direct ? src : &b, k);
 		else if (f->cls == PXLRT_F64) p.f = f->isa->exp_sum_f64(b.f64, b.f64, *(const double *)m, k);
 		else p.f = f->isa->exp_sum_f32(b.f32, b.f32, *(const float *)m, k);
-		acc_add(f, &a, &p);
+		fold_add(f, &a, &p);
 	}
 	return a;
 }
@@ -187,12 +170,12 @@ static Acc row_range(const Fold *f, const char *base, long lo, long hi, const vo
 {
 	int last = f->red.n - 1;
 	long dim = f->red.n ? f->red.dim[last] : 1, stride = f->red.n ? f->red.stride[last] : 1;
-	Acc a = acc_start(f);
-	if (f->red.n == 1) return row_stretch(f, at_elem(base, f->dtype, lo * stride), stride, hi - lo, m);
+	Acc a = fold_start(f);
+	if (f->red.n == 1) return fold_stretch(f, at_elem(base, f->dtype, lo * stride), stride, hi - lo, m);
 	while (lo < hi) {
 		long in = lo % dim, n = min_l(dim - in, hi - lo);
-		Acc p = row_stretch(f, at_elem(base, f->dtype, axes_at(&f->red, lo)), stride, n, m);
-		acc_add(f, &a, &p);
+		Acc p = fold_stretch(f, at_elem(base, f->dtype, axes_at(&f->red, lo)), stride, n, m);
+		fold_add(f, &a, &p);
 		lo += n;
 	}
 	return a;
@@ -200,11 +183,11 @@ static Acc row_range(const Fold *f, const char *base, long lo, long hi, const vo
 
 static Acc row_pieces(const Fold *f, const char *base, const void *m)
 {
-	Acc a = acc_start(f);
-	if (f->red.count <= PIECE) return row_range(f, base, 0, f->red.count, m);
-	for (long lo = 0; lo < f->red.count; lo += PIECE) {
-		Acc p = row_range(f, base, lo, min_l(lo + PIECE, f->red.count), m);
-		acc_add(f, &a, &p);
+	Acc a = fold_start(f);
+	if (f->red.count <= FOLD_PIECE) return row_range(f, base, 0, f->red.count, m);
+	for (long lo = 0; lo < f->red.count; lo += FOLD_PIECE) {
+		Acc p = row_range(f, base, lo, min_l(lo + FOLD_PIECE, f->red.count), m);
+		fold_add(f, &a, &p);
 	}
 	return a;
 }
@@ -256,7 +239,7 @@ static int rows_body(RtLane *ln, void *ctx, long lo, long hi)
 		double m[1] = { 0 }, max = 0;
 		const char *base = at_elem(f.x, f.dtype, axes_at(&f.kept, i));
 		if (f.op == FOLD_SUMEXP) max = max_value(&f, base, m);
-		store_result(&f, row_pieces(&f, base, m), max, i);
+		fold_store(&f, row_pieces(&f, base, m), max, i);
 	}
 	return 0;
 }
@@ -267,24 +250,24 @@ static int pieces_body(RtLane *ln, void *ctx, long lo, long hi)
 	Fold *f = ctx;
 	(void)ln;
 	for (long i = lo; i < hi; i++)
-		((Acc *)f->part)[i] = row_range(f, f->x, i * PIECE, min_l((i + 1) * PIECE, f->red.count), NULL);
+		((Acc *)f->part)[i] = row_range(f, f->x, i * FOLD_PIECE, min_l((i + 1) * FOLD_PIECE, f->red.count), NULL);
 	return 0;
 }
 
 static int one_result(RtLane *ln, Fold *f)
 {
-	long n = (f->red.count + PIECE - 1) / PIECE;
+	long n = (f->red.count + FOLD_PIECE - 1) / FOLD_PIECE;
 	f->part = ln->scratch;
-	span_run(ln, pieces_body, f, n, 1);
-	Acc a = acc_start(f);
-	for (long i = 0; i < n; i++) acc_add(f, &a, (Acc *)f->part + i);
-	store_result(f, a, 0, 0);
+	span_run(ln, pieces_body, f, n, piece_of(n, FOLD_PIECE * 0.1));
+	Acc a = fold_start(f);
+	for (long i = 0; i < n; i++) fold_add(f, &a, (Acc *)f->part + i);
+	fold_store(f, a, 0, 0);
 	return 0;
 }
 
 static int fold_rows(RtLane *ln, Fold *f)
 {
-	long pieces = (f->red.count + PIECE - 1) / PIECE;
+	long pieces = (f->red.count + FOLD_PIECE - 1) / FOLD_PIECE;
 	if (f->kept.count == 1 && pieces > 1 && f->op != FOLD_SUMEXP && pieces * (long)sizeof(Acc) <= RT_SCRATCH_BYTES) return one_result(ln, f);
 	return span_run(ln, rows_body, f, f->kept.count, piece_of(f->kept.count, 5 + (double)f->red.count * 0.3));
 }
@@ -337,28 +320,30 @@ static void fetch_rows(const Fold *f, const char *base, long lo, long hi, long n
 	}
 }
 
-/* rows [lo, hi) of the reduced space into acc; rows that need neither widening nor mapping are used where they are */
-static void column_band(const Fold *f, const char *base, long stride, long n, long lo, long hi, const Block *m, Block *acc)
+/* rows that need neither widening nor mapping are used where they are */
+void fold_band(const Fold *f, const char *base, long stride, long n, long lo, long hi, const Block *m, int more, Block *acc)
 {
 	Block room[2];
-	_Static_assert(BUNDLE * COLS * sizeof(double) <= sizeof room, "rows fit");
-	long row = COLS * (long)class_size(f->cls);
+	_Static_assert(BUNDLE * FOLD_COLS * sizeof(double) <= sizeof room, "rows fit");
+	long row = FOLD_COLS * (long)class_size(f->cls);
 	int direct = stride == 1 && is_native(f->dtype) && !is_mapped(f) && f->red.n == 1;
-	f->rt->ld[f->dtype](acc, column_row(f, base, lo), stride, n);
-	block_map(f, acc, n, m);
-	for (long r = lo + 1; r < hi; r += BUNDLE) {
+	if (!more) {
+		f->rt->ld[f->dtype](acc, column_row(f, base, lo++), stride, n);
+		block_map(f, acc, n, m);
+	}
+	for (long r = lo; r < hi; r += BUNDLE) {
 		long k = min_l(BUNDLE, hi - r);
-		if (stride == 1) fetch_rows(f, base, r + k, min_l(r + k + BUNDLE, f->red.count), n);
+		if (stride == 1 && !f->near) fetch_rows(f, base, r + k, min_l(r + k + BUNDLE, f->red.count), n);
 		for (long i = 0; i < k && !direct; i++) {
 			Block *to = (Block *)(void *)((char *)room + i * row);
 			f->rt->ld[f->dtype](to, column_row(f, base, r + i), stride, n);
 			block_map(f, to, n, m);
 		}
-		column_rows(f, acc, direct ? column_row(f, base, r) : (char *)room, direct ? f->red.stride[0] : COLS, k, n);
+		column_rows(f, acc, direct ? column_row(f, base, r) : (char *)room, direct ? f->red.stride[0] : FOLD_COLS, k, n);
 	}
 }
 
-static void add_block(const Fold *f, Acc *out, const Block *b, long n)
+void fold_add_block(const Fold *f, Acc *out, const Block *b, long n)
 {
 	if (f->cls == PXLRT_F32 && f->op != PXLRT_PROD && !is_extreme(f->op)) {
 		for (long j = 0; j < n; j++) out[j].f += (double)b->f32[j];
@@ -366,38 +351,38 @@ static void add_block(const Fold *f, Acc *out, const Block *b, long n)
 	}
 	for (long j = 0; j < n; j++) {
 		Acc p = block_get(f, b, j);
-		acc_add(f, &out[j], &p);
+		fold_add(f, &out[j], &p);
 	}
 }
 
 /* extremes need no other type than their own, and so no bands */
-static long band_of(const Fold *f) { return is_extreme(f->op) ? f->red.count : BAND; }
+static long band_of(const Fold *f) { return is_extreme(f->op) ? f->red.count : FOLD_BAND; }
 
 static void columns_fold(const Fold *f, const char *base, long stride, long n, const Block *m, Acc *out)
 {
 	Block acc;
 	long band = band_of(f);
-	for (long j = 0; j < n; j++) out[j] = acc_start(f);
+	for (long j = 0; j < n; j++) out[j] = fold_start(f);
 	for (long r = 0; r < f->red.count; r += band) {
-		column_band(f, base, stride, n, r, min_l(r + band, f->red.count), m, &acc);
-		add_block(f, out, &acc, n);
+		fold_band(f, base, stride, n, r, min_l(r + band, f->red.count), m, 0, &acc);
+		fold_add_block(f, out, &acc, n);
 	}
 }
 
 /* the rows that were taken as one */
-static void add_beside(const Fold *f, Acc *out, long n)
+void fold_add_beside(const Fold *f, Acc *out, long n)
 {
-	for (long i = n; i < n * f->beside; i++) acc_add(f, &out[i % n], &out[i]);
+	for (long i = n; i < n * f->beside; i++) fold_add(f, &out[i % n], &out[i]);
 }
 
 /* results [at, at + n), neighbours on the last kept axis */
 static void columns_block(Fold *f, long at, long stride, long n)
 {
-	Acc out[COLS], max[COLS];
+	Acc out[FOLD_COLS], max[FOLD_COLS];
 	Block m;
 	const char *base = at_elem(f->x, f->dtype, axes_at(&f->kept, at));
 	if (f->beside == 1 && f->red.count <= band_of(f) && f->final == f->op && f->op != FOLD_SUMEXP) {      /* the one band is the result */
-		column_band(f, base, stride, n, 0, f->red.count, NULL, &m);
+		fold_band(f, base, stride, n, 0, f->red.count, NULL, 0, &m);
 		f->rt->st[f->dtype](at_elem_mut(f->y, f->dtype, at), 1, &m, n);
 		return;
 	}
@@ -413,19 +398,19 @@ static void columns_block(Fold *f, long at, long stride, long n)
 		}
 	}
 	columns_fold(f, base, stride, n * f->beside, f->op == FOLD_SUMEXP ? &m : NULL, out);
-	add_beside(f, out, n);
-	for (long j = 0; j < n; j++) store_result(f, out[j], max[j].f, at + j);
+	fold_add_beside(f, out, n);
+	for (long j = 0; j < n; j++) fold_store(f, out[j], max[j].f, at + j);
 }
 
 static int columns_body(RtLane *ln, void *ctx, long lo, long hi)
 {
 	Fold f = *(Fold *)ctx;
 	int last = f.kept.n - 1;
-	long dim = f.kept.dim[last], per = (dim + COLS - 1) / COLS;
+	long dim = f.kept.dim[last], per = (dim + FOLD_COLS - 1) / FOLD_COLS;
 	(void)ln;
 	for (long i = lo; i < hi; i++) {
-		long j = i % per * COLS;
-		columns_block(&f, i / per * dim + j, f.kept.stride[last], min_l(COLS, dim - j));
+		long j = i % per * FOLD_COLS;
+		columns_block(&f, i / per * dim + j, f.kept.stride[last], min_l(FOLD_COLS, dim - j));
 	}
 	return 0;
 }
@@ -433,8 +418,8 @@ static int columns_body(RtLane *ln, void *ctx, long lo, long hi)
 /* as many short rows of a long fold as fit and divide the innermost reduced axis */
 static void take_together(Fold *f)
 {
-	long n = f->kept.dim[f->kept.n - 1], k = COLS / n, *dim, *stride;
-	if (f->red.count <= BAND || f->op == FOLD_SUMEXP || f->kept.stride[f->kept.n - 1] != 1) return;
+	long n = f->kept.dim[f->kept.n - 1], k = FOLD_COLS / n, *dim, *stride;
+	if (f->red.count <= FOLD_BAND || f->op == FOLD_SUMEXP || f->kept.stride[f->kept.n - 1] != 1) return;
 	dim = &f->red.dim[f->red.n - 1];
 	stride = &f->red.stride[f->red.n - 1];
 	if (*stride != n) return;
@@ -448,9 +433,18 @@ static void take_together(Fold *f)
 
 static int fold_columns(RtLane *ln, Fold *f)
 {
-	long dim = f->kept.dim[f->kept.n - 1], n = f->kept.count / dim * ((dim + COLS - 1) / COLS);
+	long dim = f->kept.dim[f->kept.n - 1], n = f->kept.count / dim * ((dim + FOLD_COLS - 1) / FOLD_COLS);
 	take_together(f);
-	return span_run(ln, columns_body, f, n, piece_of(n, (double)(min_l(dim, COLS) * f->total) * 0.3));
+	return span_run(ln, columns_body, f, n, piece_of(n, (double)(min_l(dim, FOLD_COLS) * f->total) * 0.3));
+}
+
+Fold fold_of(RtLane *ln, int op, int dtype, const void *x, void *y)
+{
+	Fold f = { .rt = table_of(ln), .isa = isa_of(ln), .op = op, .dtype = dtype, .cls = class_of(dtype), .x = x, .y = y, .final = op, .beside = 1 };
+	if (op == PXLRT_MEAN || op == PXLRT_LOGSUM) f.op = PXLRT_SUM;
+	if (op == PXLRT_L2) f.op = PXLRT_SUMSQ;
+	if (op == PXLRT_LOGSUMEXP) f.op = FOLD_SUMEXP;
+	return f;
 }
 
 /* --- entry ------------------------------------------------------------------------------------------------------------------------ */
@@ -458,13 +452,9 @@ static int fold_columns(RtLane *ln, Fold *f)
 int k_reduce(struct pxlrt_lane *lane, const struct pxlrt_reduce *d, const void *x, void *y)
 {
 	RtLane *ln = rt_lane(lane);
-	Fold f = { .rt = table_of(ln), .isa = isa_of(ln), .op = d->op, .dtype = d->dtype, .cls = class_of(d->dtype), .x = x, .y = y, .final = d->op };
-	if (d->op == PXLRT_MEAN || d->op == PXLRT_LOGSUM) f.op = PXLRT_SUM;
-	if (d->op == PXLRT_L2) f.op = PXLRT_SUMSQ;
-	if (d->op == PXLRT_LOGSUMEXP) f.op = FOLD_SUMEXP;
+	Fold f = fold_of(ln, d->op, d->dtype, x, y);
 	fold_axes(&f, d);
 	f.total = f.red.count;
-	f.beside = 1;
 	if (f.kept.count == 0) return 0;
 	if (f.red.count == 0 && d->op == PXLRT_MEAN && class_of(d->dtype) >= PXLRT_I64) return lane_fault(ln, "mean of no integers");
 	int last = d->rank - 1;

@@ -428,7 +428,7 @@ static CvtRow cvt_F32 = CVT_ROW(F32), cvt_F64 = CVT_ROW(F64), cvt_I64 = CVT_ROW(
 		.get = { OWN_GETS, STORAGE_FLOAT(LD_SLOT) }, .put = { OWN_PUTS, STORAGE_FLOAT(ST_SLOT) }, \
 		.cvt = { [PXLRT_F32] = cvt_F32, [PXLRT_F64] = cvt_F64, [PXLRT_I64] = cvt_I64, [PXLRT_U64] = cvt_U64, INTS_CVT }, \
 		INTS_PRIMS, \
-		.each = k_each, .matmul = k_matmul, .reduce = k_reduce, .copy = k_copy, .argmax = k_argmax, \
+		.each = k_each, .fold = k_fold, .matmul = k_matmul, .reduce = k_reduce, .copy = k_copy, .argmax = k_argmax, \
 		.topk = k_topk, .median = k_median, .histogram = k_histogram, \
 		.softmax = k_softmax, .softmax_grad = k_softmax_grad, .cumsum = k_cumsum, .group_norm = k_group_norm, .group_norm_back = k_group_norm_back, \
 		.attention = k_attention, .attention_back = k_attention_back, \
