@@ -1,16 +1,18 @@
 /* fold.c — loops that end in folds: what a loop makes is folded while it is in the cache, and need not be stored.
  *
- * The space is dim[0] × dim[1] groups of dim[2] × dim[3] elements; a group gives dim[3] results, to be added over dim[0].  The loop is asked
- * for a window of at most FOLD_PIECE elements at a time: several small groups, or a piece of a large one,
+ * The space is dim[0] × dim[1] groups of dim[2] × dim[3] elements; a group gives dim[3] results, to be added over dim[0].  Several small
+ * groups are a job, or a piece of a large one:
  *   rows (dim[3] is 1)   FOLD_PIECE elements of it
- *   columns              FOLD_BAND whole rows (of the first LARGE results, the next …), a window being a few of them: memory is read in order
+ *   columns              FOLD_BAND whole rows (of the first LARGE results, the next …), so that memory is read in order
+ * The loop is asked for a window of a job at a time, about BLOCK_MAX elements of rows and SMALL of columns: memory goes on being read ahead
+ * while so few are folded, and stands still while more are.
  * Values that the loop stores are folded from there.  What each piece gives is an Acc per result, kept in the lane's scratch and added up in order at the end: by whom pieces are made
  * cannot be seen.  Where one piece has all of a result, it is finished at once.  A window is cut and folded as reduce.c does it. */
 #include "runtime/kernels/fold.h"
 
-/* columns: a window has as many rows as it takes to be SMALL, but at least a few if that is not beyond LARGE, which stays in the second cache.
+/* columns: a window has as many rows as it takes to be SMALL, but at least 1 + BUNDLE if that is not beyond LARGE, which stays in the second cache.
  * Scratch holds partial results, and for each end its window and what a band has come to. */
-enum { SMALL = 8192, LARGE = 32768, SIDE = LARGE * 8, ROOM = RT_SCRATCH_BYTES - 2 * PXLRT_FOLDS * SIDE };
+enum { SMALL = 2048, LARGE = 32768, SIDE = LARGE * 8, ROOM = RT_SCRATCH_BYTES - 2 * PXLRT_FOLDS * SIDE };
 
 typedef struct Run {
 	const struct pxlrt_fold *d;
@@ -69,7 +71,7 @@ static Run run_of(const struct pxlrt_fold *d)
 	Run u = { .d = d, .groups = d->dim[0] * d->dim[1], .kept = d->dim[1], .r = d->dim[2], .c = d->dim[3], .pieces = 1, .parts = 1 };
 	take_beside(&u);
 	u.lines = u.c / d->width;
-	if (u.r * u.c <= FOLD_PIECE) u.together = FOLD_PIECE / (u.r * u.c);
+	if (u.r * u.c <= BLOCK_MAX) u.together = BLOCK_MAX / (u.r * u.c);
 	else if (u.c == 1) cut_rows(&u);
 	else cut_columns(&u);
 	u.jobs = u.together ? up(u.groups, u.together) : u.groups * u.pieces * u.parts;
@@ -81,7 +83,7 @@ static Run run_of(const struct pxlrt_fold *d)
 int rt_fold_fits(const struct pxlrt_fold *d)
 {
 	Run u = run_of(d);
-	if (!u.together && u.c == 1) u.pieces = up(2 * u.r, FOLD_PIECE);
+	if (u.c == 1 && u.r > FOLD_PIECE) u.pieces = up(2 * u.r, FOLD_PIECE);
 	return u.at_once || room_for(&u) <= ROOM;
 }
 
@@ -163,10 +165,28 @@ static int job_together(const Run *u, const RtLane *owner, RtLane *ln, long job)
 
 /* --- pieces of rows --------------------------------------------------------------------------------------------------- */
 
+/* columns [from, to) of rows [lo, hi) of the loop, window by window */
+static int fold_lines(const Run *u, RtLane *ln, long lo, long hi, long from, long to, Acc *const *out)
+{
+	long width = u->d->width, rows = width < BLOCK_MAX ? BLOCK_MAX / width : 1;
+	for (long r = lo; r < hi; r += rows)
+		for (long c = from; c < to; c += BLOCK_MAX) {
+			long end = min_l(r + rows, hi), last = min_l(c + BLOCK_MAX, to);
+			int st = make(u, ln, r, end, c, last);
+			if (st) return st;
+			for (int i = 0; i < u->d->folds; i++) {
+				Acc a = fold_stretch(&u->end[i], values(u, ln, i, r * width + c), 1, (end - r) * (last - c), NULL);
+				fold_add(&u->end[i], out[i], &a);
+			}
+		}
+	return 0;
+}
+
 static int job_rows(const Run *u, const RtLane *owner, RtLane *ln, long job)
 {
 	long width = u->d->width, group = job / u->pieces, piece = job % u->pieces, lines = u->r / width;
 	long lo = group * lines, hi = lo + lines, from = 0, to = width;
+	Acc local[PXLRT_FOLDS], *out[PXLRT_FOLDS];
 	if (width <= FOLD_PIECE) {
 		lo += piece * (FOLD_PIECE / width);
 		hi = min_l(lo + FOLD_PIECE / width, hi);
@@ -177,9 +197,9 @@ static int job_rows(const Run *u, const RtLane *owner, RtLane *ln, long job)
 		from = piece % parts * FOLD_PIECE;
 		to = min_l(from + FOLD_PIECE, width);
 	}
-	int st = make(u, ln, lo, hi, from, to);
-	for (int i = 0; i < u->d->folds && !st; i++)
-		*piece_of_group(u, owner, i, group, piece) = fold_stretch(&u->end[i], values(u, ln, i, lo * width + from), 1, (hi - lo) * (to - from), NULL);
+	for (int i = 0; i < u->d->folds; i++) *(out[i] = u->at_once ? &local[i] : piece_of_group(u, owner, i, group, piece)) = fold_start(&u->end[i]);
+	int st = fold_lines(u, ln, lo, hi, from, to, out);
+	for (int i = 0; i < u->d->folds && u->at_once && !st; i++) finish(u, i, group, out[i], 0, 1);
 	return st;
 }
 

@@ -19,9 +19,12 @@ static const Case cases[] = {
 	{ "80, 40, 60", "[0]", "60", "40, 1" }, { "70, 3, 1100", "[0]", "1100", "3, 1" }, { "90, 20, 70", "[0]", "70", "20, 1" },
 	{ "30, 7, 49", "[0, 2]", "49", "7, 1" }, { "3, 2, 50, 16", "[0, 2]", "16", "2, 1, 1" }, { "2, 3, 90, 40, 1", "[2]", "1", "90, 1, 1" },
 	{ "2, 3, 4, 5, 6", "[0, 1, 2, 3, 4]", "6", "3, 1, 1, 1" }, { "2, 3, 4, 5, 6", "[0, 2, 4]", "6", "3, 1, 1, 1" }, { "2, 1, 4, 1, 6", "[2, 3]", "6", "4, 1, 1" } };
+/* rows that are cut, of one line of the loop and of several, and more rows than a piece has bands */
+static const Case large[] = { { "3, 40000", "[0]", "40000", "3, 1" }, { "70, 40000", "[0]", "40000", "70, 1" }, { "66, 3, 20000", "[0]", "20000", "3, 1" },
+	{ "2, 2, 33000", "[0]", "33000", "2, 1" }, { "1200, 2, 300", "[0, 2]", "300", "2, 1" }, { "9000, 200", "[0]", "200", "9000, 1" }, { "3, 300000", "[1]", "300000", "3, 1" } };
 
 static const char *const float_kinds[] = { "sum", "mean", "max", "min", "prod", "l1", "l2", "sumsquare", "logsum", "logsumexp" };
-enum { INT_KINDS = 5, FLOAT_KINDS = sizeof float_kinds / sizeof *float_kinds };
+enum { INT_KINDS = 5, FLOAT_KINDS = sizeof float_kinds / sizeof *float_kinds, CASES = sizeof cases / sizeof *cases, LARGE = sizeof large / sizeof *large };
 
 static size_t add(char *text, size_t n, const char *fmt, ...)
 {
@@ -32,7 +35,8 @@ static size_t add(char *text, size_t n, const char *fmt, ...)
 	return n;
 }
 
-/* a chain of values near 1 and its folds: plain; between a row and a column; stored as well; two of one chain, and one of what came before */
+/* a chain of values near 1 and its folds: plain; between a row and a column; stored as well; two of one chain, and one of what came before;
+ * of a variable that is written */
 static size_t case_text(char *text, size_t n, const Case *c, int number, const char *type, const char *kind)
 {
 	int real = type[0] == 'f' || type[0] == 'b';
@@ -42,17 +46,18 @@ static size_t case_text(char *text, size_t n, const Case *c, int number, const c
 	n = add(text, n, "    out(\"q%d\", %s(t, %s))\n", number, kind, c->axes);
 	n = add(text, n, "    t = x + b\n    u = t * %s * a\n    out(\"s%d\", %s(u, %s))\n    out(\"m%d\", max(u, %s))\n    out(\"t%d\", sum(t, %s))\n    out(\"u%d\", u)\n",
 	        real ? "0.5" : "x", number, kind, c->axes, number, c->axes, number, c->axes, number);
+	n = add(text, n, "    w = data(%s[%s], 3)\n    w += x\n    out(\"w%d\", %s(w, %s))\n", type, c->shape, number, kind, c->axes);
 	return n;
 }
 
-static char *text_of(const char *type, const char *kind, int from, int step)
+static char *text_of(const char *type, const char *kind, const Case *all, int n_all, int from, int step)
 {
 	char *text = malloc(TEXT);
 	int real = type[0] == 'f' || type[0] == 'b';
 	size_t n = add(text, 0, "fn out(name: str, t) { host_store(d2h_stream(name, t.spec), t) }\n"
 	                        "fn data(s, k: int) = variable(%s, s)\nprogram main(outline: bool = true) {\n",
 	               real ? "uniform(0.97, 1.03)" : "uniform(0, 4)");
-	for (int i = from; i < (int)(sizeof cases / sizeof *cases); i += step) n = case_text(text, n, &cases[i], i, type, kind);
+	for (int i = from; i < n_all; i += step) n = case_text(text, n, &all[i], i, type, kind);
 	add(text, n, "}\n");
 	return text;
 }
@@ -86,9 +91,9 @@ static void check(const char *text, int threads, pxl_jit jit, const Result *like
 	result_free(&r);
 }
 
-static void check_text(const char *type, const char *kind, int from, int step, int all_ways)
+static void check_text(const char *type, const char *kind, const Case *all, int n_all, int from, int step, int all_ways)
 {
-	char *text = text_of(type, kind, from, step);
+	char *text = text_of(type, kind, all, n_all, from, step);
 	Config plain = { "", 0, PXL_JIT_TCC, 1, 1, 0 }, first = { "", 2, PXL_JIT_TCC, 1, 1, 0 };
 	Result a = run_text(text, &plain), b = run_text(text, &first);
 	char why[800] = "";
@@ -109,6 +114,9 @@ int main(void)
 	static const char *const types[] = { "f32", "f64", "f16", "bf16", "i32", "i64", "u8", "u64" };
 	for (int i = 0; i < FLOAT_KINDS; i++)
 		for (int t = 0; t < (i < INT_KINDS ? 8 : 4); t++)
-			check_text(types[t], float_kinds[i], t < 2 || !i ? 0 : i % 3, t < 2 || !i ? 1 : 3, i == 0 && t < 2);
+			check_text(types[t], float_kinds[i], cases, CASES, t < 2 || !i ? 0 : i % 3, t < 2 || !i ? 1 : 3, i == 0 && t < 2);
+	check_text("f32", "sum", large, LARGE, 0, 1, 0);
+	check_text("f64", "max", large, LARGE, 0, 1, 0);
+	check_text("i32", "mean", large, LARGE, 0, 2, 0);
 	return check_done();
 }
