@@ -23,6 +23,8 @@
 #else
 #define HELD(x) (void)0
 #endif
+/* p steps on by one row; a compiler that sees through it keeps a pointer for each vector of a tile, in memory */
+#define NEXT_ROW(p, ld) do { (p) += (ld); __asm__("" : "+r"(p)); } while (0)
 #define GT float
 #define GS f32
 #define GI int32_t
@@ -79,34 +81,45 @@ typedef GI G(gmask) __attribute__((vector_size(VEC_BYTES)));
 enum { TILE_ROWS = VEC_BYTES == 64 ? 8 : 4, TILE_VECS = VEC_BYTES == 64 ? 3 : VEC_BYTES == 32 ? 3 : 2 };
 #endif
 
+/* one k of a tile; the first makes the sums, which costs less than clearing them */
+VM void G(step)(const int M, const int NV, const int first, VT acc[][8], const GT *a, long ai, const GT *b)
+{
+	VT row[8];
+	UNROLL for (int j = 0; j < NV; j++) row[j] = *(const VU *)(b + j * VL);
+	UNROLL for (int i = 0; i < M; i++) {
+		VT x = a[i * ai] - (VT){ 0 };
+		UNROLL for (int j = 0; j < NV; j++) acc[i][j] = first ? x * row[j] : GFMA(x, row[j], acc[i][j]);
+	}
+}
+
 /* c[M, NV·VL] = alpha Σ_k a[i, k] b[k, j] + beta c; element (i, k) of a is at i·ai + k·ak.  Inlined with constant M, NV. */
 VM void G(tile)(const int M, const int NV, long kn, const GT *a, long ai, long ak, const GT *b, long ldb,
                 GT *c, long ldc, GT alpha, GT beta)
 {
 	VT acc[TILE_ROWS][8];
-	UNROLL for (int i = 0; i < M; i++)
-		UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (VT){ 0 };
 	/* c is about to be read: the next tile's part, so that it is here in time; this tile's, where rows of c drive each other out of the caches */
 	int apart = kn >= 128 && ldc * (long)sizeof(GT) % 2048 == 0;
+	GT *row = c + (apart ? 0 : NV * VL);
 	if (beta != 0 || apart)
-		UNROLL for (int i = 0; i < M; i++)
-			UNROLL for (int j = 0; j < NV; j++) __builtin_prefetch(c + i * ldc + ((apart ? 0 : NV) + j) * VL, 1);
-	for (long k = 0; k < kn; k++, a += ak, b += ldb) {
-		VT row[8];
-		UNROLL for (int j = 0; j < NV; j++) row[j] = *(const VU *)(b + j * VL);
 		UNROLL for (int i = 0; i < M; i++) {
-			VT x = a[i * ai] - (VT){ 0 };
-			UNROLL for (int j = 0; j < NV; j++) acc[i][j] = GFMA(x, row[j], acc[i][j]);
+			UNROLL for (int j = 0; j < NV; j++) __builtin_prefetch(row + j * VL, 1);
+			NEXT_ROW(row, ldc);
 		}
-	}
+	if (kn > 0) G(step)(M, NV, 1, acc, a, ai, b);
+	else
+		UNROLL for (int i = 0; i < M; i++)
+			UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (VT){ 0 };
+	for (long k = 1; k < kn; k++) G(step)(M, NV, 0, acc, a += ak, ai, b += ldb);
 	VT al = (VT){ 0 } + alpha;
-	UNROLL for (int i = 0; i < M; i++)
+	UNROLL for (int i = 0; i < M; i++) {
 		UNROLL for (int j = 0; j < NV; j++) {
-			VU *p = (VU *)(c + i * ldc + j * VL);
+			VU *p = (VU *)(c + j * VL);
 			if (beta == 0) *p = acc[i][j] * al;
 			else if (beta == 1) *p = GFMA(acc[i][j], al, (VT)*p);
 			else *p = GFMA(acc[i][j], al, *p * beta);
 		}
+		NEXT_ROW(c, ldc);
+	}
 }
 
 /* the first `n` elements, zeros behind */
@@ -306,6 +319,20 @@ static void G(block_tile)(long kn, const GT *a, long lda, const GT *b, GT *c, lo
 	else G(packed_edge)(nv, kn, a, lda, b, c, ldc, mm, nn, alpha, beta);
 }
 
+/* --- rows of c, from the first column to the last ---------------------------------------------------------------------- */
+
+/* a as in `packed`; column j of b begins at b + j·bj: 1 where it stands, kn in panels */
+#define STRIP(M, NV) \
+	if (lda) for (; j + NV * VL <= n; j += NV * VL) G(tile)(M, NV, kn, a, lda, 1, b + j * bj, ldb, c + j, ldc, alpha, beta); \
+	else for (; j + NV * VL <= n; j += NV * VL) G(tile)(M, NV, kn, a, 1, TILE_ROWS, b + j * bj, ldb, c + j, ldc, alpha, beta);
+
+/* as many rows as a tile has */
+static void G(rows)(long kn, const GT *a, long lda, const GT *b, long bj, long ldb, GT *c, long ldc, long n, GT alpha, GT beta)
+{
+	long j = 0;
+	STRIP(TILE_ROWS, TILE_VECS) STRIP(TILE_ROWS, 2) STRIP(TILE_ROWS, 1)
+}
+
 /* A panel of b stays in the first cache while all rows of a pass by it.  When k is short c is what moves, so its
  * rows are then finished one after the other. */
 static void G(block)(long kn, const void *pa, long lda, const void *pb, void *pc, long ldc, long m, long n, double alpha, double beta)
@@ -313,34 +340,34 @@ static void G(block)(long kn, const void *pa, long lda, const void *pb, void *pc
 	_Alignas(64) GT rest[TILE_ROWS * PACK_K];
 	const GT *a = pa, *b = pb;
 	GT *c = pc;
-	int by_rows = kn < 48;
-	long whole = m - m % TILE_ROWS, row = lda ? lda : kn, cols = TILE_VECS * VL;
+	long whole = m - m % TILE_ROWS, row = lda ? lda : kn, cols = TILE_VECS * VL, done = 0;
 	if (lda && whole < m) G(pack)(rest, a + whole * lda, TILE_ROWS, lda, 1, m - whole, kn);
-	for (long i = 0, j = 0; i < m && j < n;) {
-		int last = lda && i == whole;
-		G(block_tile)(kn, last ? rest : a + i * row, last ? 0 : lda, b + j * kn, c + i * ldc + j, ldc, m - i, n - j, (GT)alpha, (GT)beta);
-		if (by_rows && (j += cols) >= n) j = 0, i += TILE_ROWS;
-		if (!by_rows && (i += TILE_ROWS) >= m) i = 0, j += cols;
+	if (kn < SHORT_K) {
+		done = n % VL ? n - n % cols : n;
+		for (long i = 0; i < whole; i += TILE_ROWS) G(rows)(kn, a + i * row, lda, b, kn, cols, c + i * ldc, ldc, done, (GT)alpha, (GT)beta);
 	}
+	for (long j = 0; j < n; j += cols)
+		for (long i = j < done ? whole : 0; i < m; i += TILE_ROWS) {
+			int last = lda && i == whole;
+			G(block_tile)(kn, last ? rest : a + i * row, last ? 0 : lda, b + j * kn, c + i * ldc + j, ldc, m - i, n - j, (GT)alpha, (GT)beta);
+		}
 }
 
 /* --- few rows: b is read where it stands, row by row ------------------------------------------------------------ */
 
-/* a as in `packed` */
-#define STRIP(M, NV) \
-	if (lda) for (; j + NV * VL <= n; j += NV * VL) G(tile)(M, NV, kn, a, lda, 1, b + j, ldb, c + j, ldc, alpha, beta); \
-	else for (; j + NV * VL <= n; j += NV * VL) G(tile)(M, NV, kn, a, 1, TILE_ROWS, b + j, ldb, c + j, ldc, alpha, beta);
 /* the fewer rows, the wider the strip, to keep the accumulators busy; 1 vector at a time for what is left */
 #define STRIPS(M, NV) case M: STRIP(M, NV) STRIP(M, 1) break;
 
 static void G(strips)(long kn, const GT *a, long lda, const GT *b, long ldb, GT *c, long ldc, int m, long n, GT alpha, GT beta)
 {
+	const long bj = 1;
 	long j = 0;
 	switch (m) {
-	STRIPS(1, 8) STRIPS(2, (VEC_BYTES == 64 ? 8 : 4)) STRIPS(3, (VEC_BYTES == 64 ? 6 : 3)) STRIPS(4, (VEC_BYTES == 64 ? 6 : TILE_VECS))
+	STRIPS(1, 8) STRIPS(2, (VEC_BYTES == 64 ? 8 : 4)) STRIPS(3, (VEC_BYTES == 64 ? 6 : 3))
 #if VEC_BYTES == 64
-	STRIPS(5, 4) STRIPS(6, 4) STRIPS(7, 3) STRIPS(8, 3)
+	STRIPS(4, 6) STRIPS(5, 4) STRIPS(6, 4) STRIPS(7, 3)
 #endif
+	default: G(rows)(kn, a, lda, b, bj, ldb, c, ldc, n, alpha, beta);
 	}
 }
 
@@ -423,22 +450,15 @@ static void G(direct_t)(long kn, const void *a, long lda, const void *b, long ld
 VM void G(tap_tile)(const int M, const int NV, long kn, const GT *a, long lda, const GT *b, const long *off, GT *c, long ldc, int add)
 {
 	VT acc[TILE_ROWS][8];
-	UNROLL for (int i = 0; i < M; i++)
-		UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (VT){ 0 };
-	for (long k = 0; k < kn; k++, a++) {
-		VT row[8];
-		const GT *p = b + off[k];
-		UNROLL for (int j = 0; j < NV; j++) row[j] = *(const VU *)(p + j * VL);
-		UNROLL for (int i = 0; i < M; i++) {
-			VT x = a[i * lda] - (VT){ 0 };
-			UNROLL for (int j = 0; j < NV; j++) acc[i][j] = GFMA(x, row[j], acc[i][j]);
-		}
-	}
-	UNROLL for (int i = 0; i < M; i++)
+	G(step)(M, NV, 1, acc, a, lda, b + off[0]);
+	for (long k = 1; k < kn; k++) G(step)(M, NV, 0, acc, a + k, lda, b + off[k]);
+	UNROLL for (int i = 0; i < M; i++) {
 		UNROLL for (int j = 0; j < NV; j++) {
-			VU *p = (VU *)(c + i * ldc + j * VL);
+			VU *p = (VU *)(c + j * VL);
 			*p = add ? (VT)*p + acc[i][j] : acc[i][j];
 		}
+		NEXT_ROW(c, ldc);
+	}
 }
 
 #define TAP_STRIP(M, NV) if (nv >= NV) { G(tap_tile)(M, NV, kn, a, lda, b, off, c, ldc, add); return NV; }

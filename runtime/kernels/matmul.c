@@ -53,13 +53,13 @@ static int is_placed(const struct pxlrt_gemm *d)
  * nothing of b; those of operands rounded to bf16 pack their own, in scratch, and so are cut both ways. */
 static GemmCut cut_of(const struct pxlrt_gemm *d, const GemmIsa *isa)
 {
-	int narrow = is_narrow(d), both = gemm_is_bf16(d);
+	int narrow = is_narrow(d), both = gemm_is_bf16(d), unit = is_dots(d) && !both ? isa->lanes : isa->cols;
 	GemmCut c = { narrow ? even_piece(d->m, 1024, isa->rows) : both ? even_piece(d->m, TILE_M, isa->rows) : d->m,
-	              narrow ? d->n : even_piece(d->n, both && d->k >= DOT_LEAST ? TILE_N : 1024, isa->cols), 1, 1 };
+	              narrow ? d->n : even_piece(d->n, both && d->k >= DOT_LEAST ? TILE_N : 1024, unit), 1, 1 };
 	for (;;) {
 		c.rows = (d->m + c.m - 1) / c.m, c.cols = (d->n + c.n - 1) / c.n;
 		if (c.rows * c.cols >= 16 || (double)c.m * (double)c.n * (double)d->k <= 5e5) return c;
-		long m = even_piece(c.m, (c.m + 1) / 2, isa->rows), n = even_piece(c.n, (c.n + 1) / 2, isa->cols);
+		long m = even_piece(c.m, (c.m + 1) / 2, isa->rows), n = even_piece(c.n, (c.n + 1) / 2, unit);
 		if (both && d->k < DOT_LEAST && m < c.m && m >= 32) c.m = m;
 		else if (!narrow && n < c.n && n >= (both ? 3 : 2) * isa->cols) c.n = n;
 		else if ((narrow || both) && m < c.m && m >= 64) c.m = m;

@@ -8,7 +8,7 @@
 
 #include "runtime/kernels/kernels.h"
 
-enum { PACK_K = 256 };             /* k that is packed at a time */
+enum { PACK_K = 256, SHORT_K = 48 };                     /* k that is packed at a time; where it is shorter, c is what moves */
 enum { TILE_M = 512, TILE_N = 384 };                     /* the most rows and columns of a piece of c */
 enum { PLACED_ROWS = 512, PLACED_B = 1 << 19 };          /* rows, and elements of a b whose part for a tile fits the second cache: it is read where it stands */
 

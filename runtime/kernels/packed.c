@@ -10,7 +10,7 @@
  * sums stay f32 until they are rounded once. */
 #include "runtime/kernels/matmul.h"
 
-enum { ROWS_AT_ONCE = 64, PIECES = 16, SHORT_K = 48, STRETCH = 1024 };
+enum { ROWS_AT_ONCE = 64, PIECES = 16, STRETCH = 1024 };
 
 typedef void (*PackFn)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn);
 
@@ -178,14 +178,14 @@ static int tiles(RtLane *ln, void *ctx, long lo, long hi)
 	return 0;
 }
 
-/* enough tiles for any pool; one is worth at least half a million multiply-adds.  Where k is short c is what moves: whole rows of it, then. */
+/* enough tiles for any pool; one is worth at least a sixth of a million multiply-adds.  Where k is short c is what moves: whole rows of it, then. */
 static GemmCut cut_of(const Packed *r)
 {
 	const GemmIsa *isa = r->isa;
 	GemmCut c = { even_piece(r->mn, TILE_M, isa->rows), even_piece(r->nn, r->kn < SHORT_K ? 1024 : TILE_N, isa->cols), 0, 0 };
 	for (;;) {
 		c.rows = (r->mn + c.m - 1) / c.m, c.cols = (r->nn + c.n - 1) / c.n;
-		if (r->items * c.rows * c.cols >= PIECES || (double)c.m * (double)c.n * (double)r->kn < 5e5) return c;
+		if (r->items * c.rows * c.cols >= PIECES || (double)c.m * (double)c.n * (double)r->kn < 3.3e5) return c;
 		long m = even_piece(c.m, (c.m + 1) / 2, isa->rows), n = even_piece(c.n, (c.n + 1) / 2, isa->cols);
 		if (m < c.m && m >= 4 * isa->rows && (c.m >= c.n || n == c.n)) c.m = m;
 		else if (n < c.n) c.n = n;

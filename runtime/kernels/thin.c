@@ -1,19 +1,21 @@
-/* thin.c — products of a few rows with a row-major b: their time is b's way through the caches, so they are cut along k, where
- * each piece of b is one stretch of memory.
+/* thin.c — products of few rows with a row-major b: their time is b's way through the caches, so they are cut along k, where
+ * each piece of b is one stretch of memory.  A layer's gradient and its weights' update are cut there too, so that each thread
+ * finds its part of the weights in its own cache.
  *
  * The first piece is computed in c, the others in the submitter's scratch, and added in their order. */
 #include "runtime/kernels/matmul.h"
 
-enum { THIN_ROWS = 16, THIN_COLS = 1024, PIECE_BYTES = 384 << 10, MOST_PIECES = 16 };
-_Static_assert(MOST_PIECES * THIN_ROWS * THIN_COLS * 8 <= RT_SCRATCH_BYTES / 2, "sums take one half of the scratch, what a piece packs the other");
+enum { THIN_ROWS = 32, THIN_COLS = 1024, PIECE_BYTES = 384 << 10, MOST_PIECES = 16 };
+enum { SUMS_BYTES = RT_SCRATCH_BYTES / 2 };          /* the other half is what a piece packs */
 
 typedef struct Thin { GemmItem g; long pieces, k; char *sums; } Thin;
 
 /* one product, not a batch, whose b is row-major and wanted by few rows */
 static long pieces_of(const struct pxlrt_gemm *d)
 {
+	long size = dtype_info[d->dtype].size;
 	if (d->tb || d->dtype < DT_F32 || gemm_is_bf16(d) || d->m > THIN_ROWS || d->n > THIN_COLS || gemm_batch(d) != 1) return 1;
-	return min_l(MOST_PIECES, d->k * d->n * (long)dtype_info[d->dtype].size / PIECE_BYTES);
+	return min_l(min_l(MOST_PIECES, d->k * d->n * size / PIECE_BYTES), SUMS_BYTES / (max_l(d->m * d->n, 1) * size));
 }
 
 int gemm_is_thin(const struct pxlrt_gemm *d) { return pieces_of(d) > 1; }
@@ -34,19 +36,27 @@ static int piece(RtLane *ln, void *ctx, long i)
 	return 0;
 }
 
-int gemm_thin(RtLane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y)
+/* rows [lo, hi): all pieces are there */
+static int add_up(RtLane *ln, void *ctx, long lo, long hi)
 {
+	const Thin *t = ctx;
 	const struct pxlrt *rt = table_of(ln);
-	long pieces = pieces_of(d), k = (d->k + pieces - 1) / pieces;
-	Thin t = { gemm_item(d, a, b, c, bias, y, 0), (d->k + k - 1) / k, k, (char *)ln->scratch + RT_SCRATCH_BYTES / 2 };
-	int st = rt_pool_run(ln, piece, &t, t.pieces);
-	for (long p = 1; p < t.pieces; p++)
-		for (long i = 0; i < d->m; i++) {
-			void *row = at_elem_mut(t.g.c, d->dtype, i * d->ldc);
-			const void *sums = at_elem(sums_of(&t, p), d->dtype, i * d->n);
+	const struct pxlrt_gemm *d = t->g.d;
+	for (long i = lo; i < hi; i++)
+		for (long p = 1; p < t->pieces; p++) {
+			void *row = at_elem_mut(t->g.c, d->dtype, i * d->ldc);
+			const void *sums = at_elem(sums_of(t, p), d->dtype, i * d->n);
 			if (d->dtype == DT_F64) rt->f64.add(row, row, sums, d->n);
 			else rt->f32.add(row, row, sums, d->n);
 		}
-	gemm_epilogue(ln, &t.g, 0, d->m, 0, d->n);
-	return st;
+	gemm_epilogue(ln, &t->g, lo, hi - lo, 0, d->n);
+	return 0;
+}
+
+int gemm_thin(RtLane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y)
+{
+	long pieces = pieces_of(d), k = (d->k + pieces - 1) / pieces;
+	Thin t = { gemm_item(d, a, b, c, bias, y, 0), (d->k + k - 1) / k, k, (char *)ln->scratch + RT_SCRATCH_BYTES - SUMS_BYTES };
+	int st = rt_pool_run(ln, piece, &t, t.pieces);
+	return st ? st : span_run(ln, add_up, &t, d->m, piece_of(d->m, (double)d->n * 0.5));
 }
