@@ -2,7 +2,8 @@
  *
  * A job is n indices, as many shares of them as there are threads.  Each thread goes through its own share first, which the
  * next op's share often follows in memory: what it left in its cache is found there, and not another core's to give up.
- * Then it helps with the others' shares.  Indices are handed out one by one, so a preempted worker delays nobody by more than one.
+ * Then it helps with the others' shares, at once with those that are behind.  Indices are handed out one by one, so a preempted
+ * worker delays nobody by more than one.
  * The submitting thread works on its own job and then waits for the pieces others still hold; jobs of
  * several lanes stand in one list and workers take the oldest with work left.  Everything about a job that is
  * not an atomic counter is guarded by the pool's mutex.  Waiting spins a little first: the next job of a
@@ -25,7 +26,8 @@
 
 enum { SHARES = 64 };                /* more threads than that share shares */
 
-typedef struct Share { _Alignas(64) atomic_long next; long end; } Share;      /* indices not handed out yet */
+/* indices not handed out yet, and whether the thread that they are meant for has come */
+typedef struct Share { _Alignas(64) atomic_long next; long begin, end; atomic_int begun; } Share;
 
 typedef struct Job {
 	RtLane *ln;
@@ -115,16 +117,24 @@ static void job_init(Job *j, RtLane *ln, RtPoolBody body, void *ctx, long n)
 	atomic_init(&j->failed, n);
 	for (long k = 0; k < shares; k++) {
 		atomic_init(&j->share[k].next, n * k / shares);
-		j->share[k].end = n * (k + 1) / shares;
+		j->share[k].begin = n * k / shares, j->share[k].end = n * (k + 1) / shares;
+		atomic_init(&j->share[k].begun, 0);
 	}
 }
 
-static int is_left(Share *s) { return atomic_load_explicit(&s->next, memory_order_relaxed) < s->end; }
-
-/* what is left of one share; 0 when a piece failed, and then nothing of it is left */
-static int share_work(RtPool *p, Job *j, Share *s, RtLane *lane)
+static long left(Share *s)
 {
-	while (is_left(s)) {
+	long n = s->end - atomic_load_explicit(&s->next, memory_order_relaxed);
+	return n > 0 ? n : 0;
+}
+
+/* its thread has not come, or has most of it still to do */
+static int is_behind(Share *s) { return !atomic_load_explicit(&s->begun, memory_order_relaxed) || 2 * left(s) > s->end - s->begin; }
+
+/* what is left of one share, or while it is behind; 0 when a piece failed, and then nothing of it is left */
+static int share_work(RtPool *p, Job *j, Share *s, RtLane *lane, int all)
+{
+	while (left(s) && (all || is_behind(s))) {
 		long i = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
 		if (i >= s->end) break;
 		if (i >= atomic_load_explicit(&j->failed, memory_order_relaxed)) atomic_store(&s->next, s->end);
@@ -142,18 +152,32 @@ static int share_work(RtPool *p, Job *j, Share *s, RtLane *lane)
 	return 1;
 }
 
-/* run pieces until none is left, those of this thread's own share first; `lane` is its copy */
-static void job_work(RtPool *p, Job *j, RtLane *lane, int thread)
-{
-	for (int k = 0; k < j->nshare; k++)
-		if (!share_work(p, j, &j->share[(thread + k) % j->nshare], lane)) return;
-}
-
 static int job_is_open(Job *j)
 {
 	for (int k = 0; k < j->nshare; k++)
-		if (is_left(&j->share[k])) return 1;
+		if (left(&j->share[k])) return 1;
 	return 0;
+}
+
+/* what is left of the shares after a thread's own */
+static int job_help(RtPool *p, Job *j, RtLane *lane, int thread, int all)
+{
+	for (int k = 1; k <= j->nshare; k++)
+		if (!share_work(p, j, &j->share[(thread + k) % j->nshare], lane, all)) return 0;
+	return 1;
+}
+
+/* Run pieces until none is left; `lane` is the thread's copy.  A share whose thread is nearly done is left to it for a while: it
+ * would have to fetch what others take of it from their caches in the next op, be late again, and so on for ever. */
+static void job_work(RtPool *p, Job *j, RtLane *lane, int thread)
+{
+	if (thread < j->nshare) {
+		atomic_store_explicit(&j->share[thread].begun, 1, memory_order_relaxed);
+		if (!share_work(p, j, &j->share[thread], lane, 1)) return;
+	}
+	if (!job_help(p, j, lane, thread, 0)) return;
+	for (int i = 0; i < p->spin && job_is_open(j); i++) relax(i);
+	job_help(p, j, lane, thread, 1);
 }
 
 /* a lane for pieces: nothing nested spreads again, and faults stay here */

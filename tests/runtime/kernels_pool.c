@@ -4,6 +4,8 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
 
 static int threads_now(void)
 {
@@ -71,6 +73,35 @@ static void each(int threads)
 	CHECK("", rt->each(&t.lane.pub, nest, p, 1000, 3) == 0);
 	for (int i = 0; i < 8000; i++) ok &= hit[i] == 1;
 	CHECK("", ok);
+	lane_close(&t);
+}
+
+/* a piece that is not the submitter's waits for all others, up to ten seconds */
+typedef struct Held { pthread_t submitter; atomic_int done, late; } Held;
+
+static int hold(const struct pxlrt *rt, struct pxlrt_lane *ln, void *const *p, long lo, long hi)
+{
+	Held *h = p[0];
+	const struct timespec tick = { 0, 1000000 };
+	(void)rt, (void)ln, (void)lo, (void)hi;
+	for (int ms = 0; !pthread_equal(pthread_self(), h->submitter) && atomic_load(&h->done) < 7; ms++) {
+		if (ms == 10000) return atomic_store(&h->late, 1), 0;
+		nanosleep(&tick, NULL);
+	}
+	atomic_fetch_add(&h->done, 1);
+	return 0;
+}
+
+/* who holds a piece is waited for, but what is left of its share is not: two threads, eight pieces */
+static void held(void)
+{
+	TestLane t;
+	lane_open(&t, 2, rt_table());
+	for (int again = 0; again < 50; again++) {
+		Held h = { .submitter = pthread_self() };
+		CHECK("", t.lane.rt->each(&t.lane.pub, hold, (void *[]){ &h }, 8, 1) == 0);
+		CHECK("", atomic_load(&h.done) == 8 && !atomic_load(&h.late));
+	}
 	lane_close(&t);
 }
 
@@ -198,6 +229,7 @@ static void prints(void)
 int main(void)
 {
 	for (int threads = 1; threads <= 8; threads += threads == 1 ? 1 : threads == 2 ? 1 : 5) each(threads);
+	held();
 	replicas();
 	only_our_threads();
 	integer_checks();
