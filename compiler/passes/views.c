@@ -35,16 +35,14 @@ static int pays(Op *op)
 
 enum { MAX_SEARCH = 20000 };     /* ops of a graph in which paths are looked for */
 
-typedef struct Search { PassCx *cx; Graph *g; Written w; Map writers; int *pos, *seen, round; } Search;
+typedef struct Search { PassCx *cx; Graph *g; Written w; Map writers; int *seen, round; } Search;
 
 static Search search_begin(PassCx *cx, Graph *g, Op *const *order)
 {
 	Search s = { .cx = cx, .g = g, .w = written_roots(cx, g) };
 
-	s.pos = NEWN(cx->mem, int, cx->ir->next_op + 1);
 	s.seen = NEWN(cx->mem, int, cx->ir->next_op + 1);
-	for (int i = 0; i < g->ops.n; i++) {
-		s.pos[order[i]->id] = i;
+	for (int i = 0; i < g->ops.n; i++)
 		for (int k = 0; k < order[i]->in.n; k++) {
 			Tensor *root;
 			OpList *l;
@@ -54,12 +52,11 @@ static Search search_begin(PassCx *cx, Graph *g, Op *const *order)
 			if (!(l = map_get(&s.writers, root))) map_set(cx->mem, &s.writers, root, l = NEW(cx->mem, OpList));
 			vec_push(cx->mem, l, order[i]);
 		}
-	}
 	return s;
 }
 
-/* does op need, by any path, the results or the running of `first` */
-static int needs(Search *s, Op *op, const Op *first)
+/* find op and all whose results or running it needs, by any path */
+static void find_needed(Search *s, Op *op)
 {
 	OpList todo = { 0 };
 
@@ -67,30 +64,51 @@ static int needs(Search *s, Op *op, const Op *first)
 	vec_push(s->cx->mem, &todo, op);
 	while (todo.n) {
 		Op *x = todo.at[--todo.n];
-		if (x == first) return 1;
 		if (s->seen[x->id] == s->round) continue;
 		s->seen[x->id] = s->round;
 		for (int i = 0; i < x->in.n; i++)
 			if (x->in.at[i] && x->in.at[i]->def) vec_push(s->cx->mem, &todo, x->in.at[i]->def);
 		for (int i = 0; i < x->after.n; i++) vec_push(s->cx->mem, &todo, x->after.at[i]);
 	}
-	return 0;
+}
+
+static int is_found(const Search *s, const Op *op) { return s->seen[op->id] == s->round; }
+
+/* Whoever writes the memory of op's operand, but for those that op itself waits for.  Where ops stand in a schedule would not say
+ * it: that op became a reader of this memory only when what makes its operand became a view. */
+static OpList later_writers(Search *s, Op *op)
+{
+	OpList *all = map_get(&s->writers, storage_root(op->in.at[0])), later = { 0 };
+
+	if (all) find_needed(s, op);
+	for (int i = 0; all && i < all->n; i++)
+		if (!is_found(s, all->at[i])) vec_push(s->cx->mem, &later, all->at[i]);
+	return later;
+}
+
+/* who reads op's results, also through views of them */
+static void add_readers(Search *s, Op *op, OpList *readers)
+{
+	for (int k = 0; k < op->out.n; k++)
+		for (int u = 0; u < op->out.at[k]->uses.n; u++) {
+			Op *reader = op->out.at[k]->uses.at[u].op;
+			vec_push(s->cx->mem, readers, reader);
+			if (reader->out.n && storage_root(reader->out.at[0]) == storage_root(op->out.at[k])) add_readers(s, reader, readers);
+		}
 }
 
 /* Readers of op's results run before everybody who writes the memory later; 0: some of them cannot. */
 static int hold_writers(Search *s, Op *op, int really)
 {
-	OpList *writers = map_get(&s->writers, storage_root(op->in.at[0]));
+	OpList later = later_writers(s, op), readers = { 0 };
 
-	for (int i = 0; writers && i < writers->n; i++) {
-		Op *w = writers->at[i];
-		if (s->pos[w->id] < s->pos[op->id]) continue;
-		for (int k = 0; k < op->out.n; k++)
-			for (int u = 0; u < op->out.at[k]->uses.n; u++) {
-				Op *reader = op->out.at[k]->uses.at[u].op;
-				if (really) run_after(w, reader);
-				else if (reader == w || needs(s, reader, w)) return 0;
-			}
+	if (later.n) add_readers(s, op, &readers);
+	for (int u = 0; u < readers.n; u++) {
+		if (!really) find_needed(s, readers.at[u]);
+		for (int i = 0; i < later.n; i++) {
+			if (really) run_after(later.at[i], readers.at[u]);
+			else if (is_found(s, later.at[i])) return 0;
+		}
 	}
 	return 1;
 }
