@@ -74,7 +74,7 @@ static int run_task(Host *h, const char *name)
 	pxl_task_options o = task_options(h->c, name, &bar);
 	pxl_status st = pxl_task_run(h->m, &o, &r);
 	progress_end(&bar);
-	if (st != PXL_OK && st != PXL_EINTR) return host_fail(h, st);
+	if (st != PXL_OK && st != PXL_EINTR) return interrupted() ? EXIT_INTERRUPTED : host_fail(h, st);
 	int is_test = !strcmp(name, "test");
 	if (h->c->json) {
 		put_json(r, is_test);

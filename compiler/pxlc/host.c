@@ -258,8 +258,12 @@ int host_program(Host *h, int build_only)
 {
 	pxl_program_options o = host_program_options(h->c);
 	o.build_only = build_only;
-	pxl_status st = pxl_program_new(h->m, &o, &h->p);
 	const char *times;
+	int waits = o.jit == PXL_JIT_CC && !build_only;      /* for a C compiler, whose files are cleared away whatever happens */
+	if (waits) interrupts_begin();
+	pxl_status st = pxl_program_new(h->m, &o, &h->p);
+	if (waits) interrupts_end();
+	if (interrupted()) return EXIT_INTERRUPTED;
 	if (st == PXL_OK && h->c->time_passes && (st = pxl_emit(h->p, "times", NULL, &times)) == PXL_OK) fputs(times, stderr);
 	if (st != PXL_OK) return host_fail(h, st);
 	show_warnings(h);

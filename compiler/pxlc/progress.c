@@ -23,6 +23,12 @@ void interrupts_begin(void)
 	signal(SIGTERM, on_signal);
 }
 
+void interrupts_end(void)
+{
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+}
+
 void progress_begin(Progress *p, const Cli *c)
 {
 	*p = (Progress){ .f = stderr, .quiet = c->quiet, .tty = isatty(2), .tenth = -1 };
@@ -94,6 +100,5 @@ int progress_show(void *user, const pxl_progress *now)
 void progress_end(Progress *p)
 {
 	if (p->width) fputc('\n', p->f);
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
+	interrupts_end();
 }

@@ -85,4 +85,14 @@ wait $pid
 [ $? = 130 ] || { echo "FAILED: interrupted exit"; cat "$T/err"; bad=1; }
 expect 0 run train $M --save "$T/i.st" --limit 5 --resume --epochs 1000
 has '5 steps'
+
+# while the C compiler is waited for: it is stopped, and nothing of it is left
+printf '#!/bin/sh\n[ "$1" = --version ] || kill -INT $PPID $$\n' > "$T/cc"
+chmod +x "$T/cc"
+mkdir "$T/tmp"
+for command in "run $M --program test" "bench $M --program test" "train $M"; do
+	expect 130 env PXL_CC="$T/cc" TMPDIR="$T/tmp" "$PXLC" $command --jit cc
+	check "nothing is left by $command" rmdir "$T/tmp"
+	mkdir -p "$T/tmp"
+done
 done_here A323 A324 A325 A326 A282 A283
