@@ -151,13 +151,34 @@ void ir_remove_output(Graph *g, int i)
 
 /* --- removing ops --------------------------------------------------------------------------------------------- */
 
+/* the removed ops that others still wait for, directly or through more of them */
+static char *dead_in_order(Graph *g, const char *dead)
+{
+	char *in_order = NEWN(g->ir->mem, char, g->ops.n + 1);
+	VEC(Op *) todo = { 0 };
+	for (int i = 0; i < g->ops.n; i++)
+		if (!dead[i]) vec_push(g->ir->mem, &todo, g->ops.at[i]);
+	while (todo.n) {
+		Op *op = todo.at[--todo.n];
+		for (int k = 0; k < op->after.n; k++) {
+			Op *first = op->after.at[k];
+			if (!dead[first->mark] || in_order[first->mark]) continue;
+			in_order[first->mark] = 1;
+			vec_push(g->ir->mem, &todo, first);
+		}
+	}
+	return in_order;
+}
+
 /* What ran after a removed op runs after what that op ran after.  Each op is visited once per list. */
 static void inherit_order(Graph *g, const char *dead)
 {
 	int *seen = NEWN(g->ir->mem, int, g->ops.n + 1);
+	char *in_order = dead_in_order(g, dead);
 	for (int i = 0; i < g->ops.n; i++) {
 		Op *op = g->ops.at[i];
 		int kept = 0;
+		if (dead[i] && !in_order[i]) continue;
 		for (int k = 0; k < op->after.n; k++) {
 			Op *first = op->after.at[k];
 			if (seen[first->mark] == i + 1) continue;

@@ -17,10 +17,23 @@ static uint64_t mix(uint64_t h, uint64_t x)
 	return h * 0xff51afd7ed558ccdu;
 }
 
-/* attributes are compared, not hashed: equal operands and op are nearly always enough */
+/* Of attributes only whole numbers, such as where slices begin: a tensor may be cut into many. */
+static uint64_t attrs_key(const Op *op, uint64_t h)
+{
+	const Param *p = op_def(op)->params;
+
+	for (int i = 0; p && p[i].kind != P_END; i++) {
+		if (!op->attr[i].set) continue;
+		if (p[i].kind == P_INT) h = mix(h, (uint64_t)op->attr[i].i);
+		if (p[i].kind == P_INTS)
+			for (int k = 0; k < op->attr[i].ints.n; k++) h = mix(h, (uint64_t)op->attr[i].ints.at[k]);
+	}
+	return h;
+}
+
 static uint64_t key(const Op *op)
 {
-	uint64_t h = mix(0, (uint64_t)op->code);
+	uint64_t h = attrs_key(op, mix(0, (uint64_t)op->code));
 
 	for (int i = 0; i < op->in.n; i++) h = mix(h, op->in.at[i] ? (uint64_t)op->in.at[i]->index + 1 : 0);
 	for (int i = 0; i < op->out.n; i++) {

@@ -411,16 +411,14 @@ static int copy_f8(Fuse *f, Op *op)
 	return 1;
 }
 
-static int fuse_graph(PassCx *cx, Graph *g)
+/* pos, unit_of: room for each op there was before the pass; unit_of is -1 */
+static int fuse_graph(PassCx *cx, Graph *g, int *pos, int *unit_of, int ids)
 {
-	Fuse f = { .cx = cx, .g = g, .rw = rewrite_begin(cx, g) };
+	Fuse f = { .cx = cx, .g = g, .rw = rewrite_begin(cx, g), .unit_of = unit_of, .ids = ids };
 	Op **seq = schedule(g, cx->mem);
-	int n = g->ops.n, ids = cx->ir->next_op, *pos = NEWN(cx->mem, int, ids + 1);
+	int n = g->ops.n;
 
 	if (!seq) return 0;
-	f.ids = ids;
-	f.unit_of = NEWN(cx->mem, int, ids + 1);
-	for (int i = 0; i < ids; i++) f.unit_of[i] = -1;
 	for (int i = 0; i < n; i++) pos[seq[i]->id] = i;
 	for (int i = 0; i < n; i++) visit(&f, seq[i], pos);
 	for (int i = 0; i < f.units.n; i++)
@@ -434,7 +432,10 @@ static int fuse_graph(PassCx *cx, Graph *g)
 
 int pass_fuse(PassCx *cx)
 {
+	int ids = cx->ir->next_op, *pos = NEWN(cx->mem, int, ids + 1), *unit_of = NEWN(cx->mem, int, ids + 1);
+
+	for (int i = 0; i < ids; i++) unit_of[i] = -1;
 	for (int i = 0; i < cx->ir->graphs.n; i++)
-		if (!fuse_graph(cx, cx->ir->graphs.at[i])) return 0;
+		if (!fuse_graph(cx, cx->ir->graphs.at[i], pos, unit_of, ids)) return 0;
 	return 1;
 }

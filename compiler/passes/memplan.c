@@ -52,7 +52,7 @@ static void place_variables(Ir *ir, Plan *p, Arena *mem)
 	for (int i = 0; i < ir->main->tensors.n; i++) {
 		const Tensor *t = ir->main->tensors.at[i];
 		if (t->kind != T_VARIABLE || t->remote) continue;
-		if (!w.root[t->index]) {
+		if (!map_has(&w.root, t)) {
 			p->place[t->index] = (Place){ SPACE_FIXED, 0, tensor_bytes(t), p->nfixed++ };
 			p->fixed_bytes += round_up(tensor_bytes(t));
 			continue;

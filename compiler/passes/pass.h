@@ -38,8 +38,8 @@ void  set_viewing(Op *op, int viewing);                  /* the variant `name_` 
 static inline void run_after(Op *later, Op *first) { ir_run_after(later, first); }
 Tensor *insert_copy(const Op *site, Tensor *t);          /* a contiguous copy of t, made in site's context */
 
-/* Which tensors' storage something writes: by tensor index of the root.  Good until the IR changes. */
-typedef struct Written { char *root; int n; } Written;
+/* The tensors whose storage something writes: roots.  Good until the IR changes. */
+typedef struct Written { Map root; } Written;
 Written written_roots(PassCx *cx, Graph *g);
 int     is_written(const Written *w, Tensor *t);
 /* May op move to the place of its only user, which reads `bias` besides (NULL: nothing)?  If somebody writes what op reads, that is

@@ -146,11 +146,6 @@ static const Rule rules[] = {
 	{ OP_transpose, transpose_twice, "one transpose for two" },
 };
 
-static int is_free(const Written *w, Tensor *t)
-{
-	return t->index >= w->n || !is_written(w, t);
-}
-
 static int rewrite(Rewrite *rw, const Written *w, Op *op)
 {
 	Build b = build_at(op);
@@ -161,9 +156,9 @@ static int rewrite(Rewrite *rw, const Written *w, Op *op)
 		int clear = 1;
 
 		if (rules[i].code != op->code) continue;
-		for (int k = 0; k < op->in.n; k++) clear &= !op->in.at[k] || is_free(w, op->in.at[k]);
-		if (!clear || !is_free(w, op->out.at[0]) || !(t = rules[i].apply(&b, op))) continue;
-		if (!is_free(w, t)) continue;
+		for (int k = 0; k < op->in.n; k++) clear &= !op->in.at[k] || !is_written(w, op->in.at[k]);
+		if (!clear || is_written(w, op->out.at[0]) || !(t = rules[i].apply(&b, op))) continue;
+		if (is_written(w, t)) continue;
 		rewrite_replace(rw, op, &t, mark);
 		return 1;
 	}

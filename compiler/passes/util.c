@@ -205,21 +205,19 @@ int rewrite_ops(PassCx *cx, void (*rule)(Rewrite *rw, const Written *w, Op *op))
 
 Written written_roots(PassCx *cx, Graph *g)
 {
-	Written w = { NEWN(cx->mem, char, cx->ir->ntensor + 1), cx->ir->ntensor };
+	Written w = { 0 };
 
 	for (int i = 0; i < g->ops.n; i++) {
 		Op *op = g->ops.at[i];
 		for (int k = 0; k < op->in.n; k++)
-			if (op->in.at[k] && op_modifies(op, k)) w.root[storage_root(op->in.at[k])->index] = 1;
+			if (op->in.at[k] && op_modifies(op, k)) map_set(cx->mem, &w.root, storage_root(op->in.at[k]), g);
 	}
 	return w;
 }
 
 int is_written(const Written *w, Tensor *t)
 {
-	const Tensor *root = storage_root(t);
-
-	return root->index < w->n && w->root[root->index];
+	return w->root.n && map_has(&w->root, storage_root(t));
 }
 
 static int reads_written(const Written *w, const Op *op)

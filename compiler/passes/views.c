@@ -33,15 +33,18 @@ static int pays(Op *op)
 
 /* --- writers that must wait ------------------------------------------------------------------------------------ */
 
-enum { MAX_SEARCH = 20000 };     /* ops of a graph in which paths are looked for */
+enum { MOST_STEPS = 20000000 };  /* of all searches for paths in a graph; what would take more stays a copy */
 
-typedef struct Search { PassCx *cx; Graph *g; Written w; Map writers; int *seen, round; } Search;
+typedef struct Search { PassCx *cx; Written w; Map writers; OpList todo, readers; int *seen, round; long steps; } Search;
 
-static Search search_begin(PassCx *cx, Graph *g, Op *const *order)
+static void search_begin(Search *s, Graph *g, Op *const *order)
 {
-	Search s = { .cx = cx, .g = g, .w = written_roots(cx, g) };
+	PassCx *cx = s->cx;
 
-	s.seen = NEWN(cx->mem, int, cx->ir->next_op + 1);
+	s->w = written_roots(cx, g);
+	s->writers = (Map){ 0 };
+	s->steps = 0;
+	if (s->w.root.n && !s->seen) s->seen = NEWN(cx->mem, int, cx->ir->next_op + 1);
 	for (int i = 0; i < g->ops.n; i++)
 		for (int k = 0; k < order[i]->in.n; k++) {
 			Tensor *root;
@@ -49,68 +52,74 @@ static Search search_begin(PassCx *cx, Graph *g, Op *const *order)
 
 			if (!order[i]->in.at[k] || !op_modifies(order[i], k)) continue;
 			root = storage_root(order[i]->in.at[k]);
-			if (!(l = map_get(&s.writers, root))) map_set(cx->mem, &s.writers, root, l = NEW(cx->mem, OpList));
+			if (!(l = map_get(&s->writers, root))) map_set(cx->mem, &s->writers, root, l = NEW(cx->mem, OpList));
 			vec_push(cx->mem, l, order[i]);
 		}
-	return s;
 }
 
 /* find op and all whose results or running it needs, by any path */
 static void find_needed(Search *s, Op *op)
 {
-	OpList todo = { 0 };
+	OpList *todo = &s->todo;
 
 	s->round++;
-	vec_push(s->cx->mem, &todo, op);
-	while (todo.n) {
-		Op *x = todo.at[--todo.n];
+	vec_push(s->cx->mem, todo, op);
+	while (todo->n) {
+		Op *x = todo->at[--todo->n];
+		s->steps++;
 		if (s->seen[x->id] == s->round) continue;
 		s->seen[x->id] = s->round;
 		for (int i = 0; i < x->in.n; i++)
-			if (x->in.at[i] && x->in.at[i]->def) vec_push(s->cx->mem, &todo, x->in.at[i]->def);
-		for (int i = 0; i < x->after.n; i++) vec_push(s->cx->mem, &todo, x->after.at[i]);
+			if (x->in.at[i] && x->in.at[i]->def) vec_push(s->cx->mem, todo, x->in.at[i]->def);
+		for (int i = 0; i < x->after.n; i++) vec_push(s->cx->mem, todo, x->after.at[i]);
 	}
 }
 
-static int is_found(const Search *s, const Op *op) { return s->seen[op->id] == s->round; }
-
-/* Whoever writes the memory of op's operand, but for those that op itself waits for.  Where ops stand in a schedule would not say
- * it: that op became a reader of this memory only when what makes its operand became a view. */
-static OpList later_writers(Search *s, Op *op)
+/* Who writes the memory of op's operand next: the first whom op does not wait for, since each writer waits for the one before it
+ * (order.c). Where ops stand in a schedule would not say it: op became a reader of this memory only when what makes its operand
+ * became a view. */
+static Op *next_writer(Search *s, Op *op)
 {
-	OpList *all = map_get(&s->writers, storage_root(op->in.at[0])), later = { 0 };
+	OpList *all = map_get(&s->writers, storage_root(op->in.at[0]));
 
 	if (all) find_needed(s, op);
 	for (int i = 0; all && i < all->n; i++)
-		if (!is_found(s, all->at[i])) vec_push(s->cx->mem, &later, all->at[i]);
-	return later;
+		if (s->seen[all->at[i]->id] != s->round) return all->at[i];
+	return NULL;
 }
 
 /* who reads op's results, also through views of them */
-static void add_readers(Search *s, Op *op, OpList *readers)
+static void add_readers(Search *s, Op *op)
 {
 	for (int k = 0; k < op->out.n; k++)
 		for (int u = 0; u < op->out.at[k]->uses.n; u++) {
 			Op *reader = op->out.at[k]->uses.at[u].op;
-			vec_push(s->cx->mem, readers, reader);
-			if (reader->out.n && storage_root(reader->out.at[0]) == storage_root(op->out.at[k])) add_readers(s, reader, readers);
+			vec_push(s->cx->mem, &s->readers, reader);
+			if (reader->out.n && storage_root(reader->out.at[0]) == storage_root(op->out.at[k])) add_readers(s, reader);
 		}
 }
 
-/* Readers of op's results run before everybody who writes the memory later; 0: some of them cannot. */
-static int hold_writers(Search *s, Op *op, int really)
+/* can op's results be read before the memory is written again */
+static int next_writer_can_wait(Search *s, Op *op)
 {
-	OpList later = later_writers(s, op), readers = { 0 };
+	Op *next = next_writer(s, op);
 
-	if (later.n) add_readers(s, op, &readers);
-	for (int u = 0; u < readers.n; u++) {
-		if (!really) find_needed(s, readers.at[u]);
-		for (int i = 0; i < later.n; i++) {
-			if (really) run_after(later.at[i], readers.at[u]);
-			else if (is_found(s, later.at[i])) return 0;
-		}
+	s->readers.n = 0;
+	if (next) add_readers(s, op);
+	for (int i = 0; i < s->readers.n; i++) {
+		find_needed(s, s->readers.at[i]);
+		if (s->seen[next->id] == s->round) return 0;
 	}
 	return 1;
+}
+
+static void hold_next_writer(Search *s, Op *op)
+{
+	Op *next = next_writer(s, op);
+
+	s->readers.n = 0;
+	if (next) add_readers(s, op);
+	for (int i = 0; i < s->readers.n; i++) run_after(next, s->readers.at[i]);
 }
 
 static int undisturbed(Search *s, Op *op)
@@ -118,31 +127,32 @@ static int undisturbed(Search *s, Op *op)
 	for (int i = 0; i < op->out.n; i++)
 		if (is_written(&s->w, op->out.at[i])) return 0;
 	if (!is_written(&s->w, op->in.at[0])) return 1;
-	return s->g->ops.n <= MAX_SEARCH && hold_writers(s, op, 0);
+	return s->steps < MOST_STEPS && next_writer_can_wait(s, op);
 }
 
 static void become_view(Search *s, Op *op)
 {
 	set_viewing(op, 1);
 	if (!pays(op)) set_viewing(op, 0);
-	else if (is_written(&s->w, op->in.at[0])) hold_writers(s, op, 1);
+	else if (is_written(&s->w, op->in.at[0])) hold_next_writer(s, op);
 }
 
-static int views_of(PassCx *cx, Graph *g)
+static int views_of(Search *s, Graph *g)
 {
-	Op **order = schedule(g, cx->mem);
-	Search s;
+	Op **order = schedule(g, s->cx->mem);
 
 	if (!order) return 0;
-	s = search_begin(cx, g, order);
+	search_begin(s, g, order);
 	for (int i = 0; i < g->ops.n; i++)
-		if (candidate(order[i]) && undisturbed(&s, order[i])) become_view(&s, order[i]);
+		if (candidate(order[i]) && undisturbed(s, order[i])) become_view(s, order[i]);
 	return 1;
 }
 
 int pass_views(PassCx *cx)
 {
+	Search s = { .cx = cx };
+
 	for (int i = 0; i < cx->ir->graphs.n; i++)
-		if (!views_of(cx, cx->ir->graphs.at[i])) return 0;
+		if (!views_of(&s, cx->ir->graphs.at[i])) return 0;
 	return 1;
 }
