@@ -28,12 +28,11 @@ static const Op *step(const Written *w, Tensor *t, int code)
 }
 
 /* a product of matrices with equal batch axes */
-static int plain_product(const Op *op)
+static int batched_product(const Op *op)
 {
-	const Tensor *a = op->in.at[0], *b = op->in.at[1], *y = op->out.at[0];
-	Shape s = a->spec.shape, t = b->spec.shape;
+	Shape s = op->in.at[0]->spec.shape, t = op->in.at[1]->spec.shape;
 
-	if (y->spec.dtype != a->spec.dtype || (y->spec.dtype != DT_F32 && y->spec.dtype != DT_F64) || s.rank < 2 || s.rank != t.rank) return 0;
+	if (!plain_product(op) || s.rank != t.rank) return 0;
 	for (int i = 0; i < s.rank - 2; i++)
 		if (s.dim[i] != t.dim[i]) return 0;
 	return 1;
@@ -77,10 +76,10 @@ static int matches(const Written *w, const Op *op, Match *m)
 	const Op *soft, *product;
 
 	*m = (Match){ .v = op->in.at[1] };
-	if (!plain_product(op) || !(soft = step(w, op->in.at[0], OP_softmax))) return 0;
+	if (!batched_product(op) || !(soft = step(w, op->in.at[0], OP_softmax))) return 0;
 	if (op_attr(soft, "axis")->i != soft->out.at[0]->spec.shape.rank - 1) return 0;
 	product = product_of(w, soft->in.at[0], m);
-	if (!product || !plain_product(product)) return 0;
+	if (!product || !batched_product(product)) return 0;
 	m->q = product->in.at[0];
 	m->k = product->in.at[1];
 	return last_dim(m->q, 1) <= MOST_HEAD && last_dim(m->v, 1) <= MOST_HEAD && unwritten(w, m);

@@ -16,10 +16,7 @@ static int wide_float(const Tensor *t)
 /* a plain product of matrices, whose result nobody writes */
 static int plain_matmul(const Written *w, const Tensor *t)
 {
-	const Op *op = t->def;
-
-	if (!op || op->code != OP_matmul || !wide_float(t) || t->spec.dtype != op->in.at[0]->spec.dtype) return 0;
-	return op->in.at[0]->spec.shape.rank >= 2 && op->in.at[1]->spec.shape.rank >= 2 && !is_written(w, op->out.at[0]);
+	return t->def && t->def->code == OP_matmul && plain_product(t->def) && !is_written(w, t->def->out.at[0]);
 }
 
 static int is_bias(const Tensor *bias, const Tensor *product)

@@ -25,6 +25,7 @@ int   output_position(const Tensor *t);                  /* or -1 */
 int   sole_user(const Tensor *t);                        /* one op reads it, and nobody else */
 int   is_used(const Tensor *t);                          /* by an op or as an output */
 int   op_modifies_any(const Op *op);
+int   plain_product(const Op *matmul);                   /* of two matrices, in f32 or f64 throughout */
 char *graph_effects(Ir *ir, Arena *mem);                 /* per graph index: does running it have effects */
 int   op_has_effect(const Op *op, const char *graph_effect);     /* must run although nothing reads its results */
 int   same_attrs(const Op *a, const Op *b);

@@ -29,6 +29,14 @@ int same_layout(const Layout *a, Shape as, const Layout *b, Shape bs)
 	return 1;
 }
 
+int plain_product(const Op *op)
+{
+	const Tensor *a = op->in.at[0], *b = op->in.at[1];
+	DType t = op->out.at[0]->spec.dtype;
+
+	return (t == DT_F32 || t == DT_F64) && a->spec.dtype == t && a->spec.shape.rank >= 2 && b->spec.shape.rank >= 2;
+}
+
 /* --- attributes ------------------------------------------------------------------------------------------------ */
 
 static int same_attr(const Param *p, const AttrVal *a, const AttrVal *b)

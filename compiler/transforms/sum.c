@@ -69,7 +69,7 @@ static int may_wait(const Op *sum, const Term *at, int i)
 	return op != NULL && op->exec == sum->exec;
 }
 
-static void replace(Build *at, Op *sum)
+void sum_as_chain(Build *at, Op *sum)
 {
 	Graph *g = sum->graph;
 	Arena *mem = g->ir->mem;
@@ -92,5 +92,5 @@ void decompose_sum(Build *at, Graph *g)
 	VEC(Op *) sums = { 0 };
 	for (int i = 0; i < g->ops.n; i++)
 		if (g->ops.at[i]->code == OP_sum_n && g->ops.at[i]->in.n > 2) vec_push(g->ir->mem, &sums, g->ops.at[i]);
-	for (int i = 0; i < sums.n; i++) replace(at, sums.at[i]);
+	for (int i = 0; i < sums.n; i++) sum_as_chain(at, sums.at[i]);
 }

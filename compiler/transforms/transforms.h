@@ -6,6 +6,7 @@
 
 /* Sums of more than two tensors of g become chains of adds, in the order in which the tensors can be ready. */
 void decompose_sum(Build *at, Graph *g);
+void sum_as_chain(Build *at, Op *sum);                   /* the same for one */
 
 /* Transfers among the ops of g that were made since op number `from` become exchanges. */
 void merge_exchange(Build *at, Graph *g, int from);
