@@ -272,11 +272,13 @@ static void own_outputs(Graph *g)
 int pass_lower(PassCx *cx)
 {
 	char *effects = graph_effects(cx->ir, cx->mem);
+	int first = cx->ir->next_op;
 
 	for (int k = 0; k < cx->ir->graphs.n; k++) {
 		Graph *g = cx->ir->graphs.at[k];
 		lower_ops(cx, g);
 		if (cx->level > 0) remove_dead(cx, g, effects);      /* what only the old forms read, such as room for host_load */
+		if (cx->level > 0 && !views_since(cx, g, first)) return 0;
 		settle_views(g);
 	}
 	for (int k = 0; k < cx->ir->graphs.n; k++) {

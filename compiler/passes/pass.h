@@ -70,6 +70,9 @@ int     rewrite_ops(PassCx *cx, void (*rule)(Rewrite *rw, const Written *w, Op *
 /* --- dce.c: effects as from graph_effects */
 void   remove_dead(PassCx *cx, Graph *g, const char *effects);
 
+/* --- views.c: ops from id `first` on that move bytes for nothing become views; 0 only if there is no order */
+int    views_since(PassCx *cx, Graph *g, int first);
+
 /* --- lower.c: can op read operand i lying so, or would it get a contiguous copy */
 int    reads_strides(const Op *op, int i, const Layout *l);
 

@@ -137,15 +137,25 @@ static void become_view(Search *s, Op *op)
 	else if (is_written(&s->w, op->in.at[0])) hold_next_writer(s, op);
 }
 
-static int views_of(Search *s, Graph *g)
+static int views_of(Search *s, Graph *g, int first)
 {
-	Op **order = schedule(g, s->cx->mem);
+	Op **order;
+	int any = 0;
 
-	if (!order) return 0;
+	for (int i = 0; i < g->ops.n; i++) any |= g->ops.at[i]->id >= first && candidate(g->ops.at[i]);
+	if (!any) return 1;
+	if (!(order = schedule(g, s->cx->mem))) return 0;
 	search_begin(s, g, order);
 	for (int i = 0; i < g->ops.n; i++)
-		if (candidate(order[i]) && undisturbed(s, order[i])) become_view(s, order[i]);
+		if (order[i]->id >= first && candidate(order[i]) && undisturbed(s, order[i])) become_view(s, order[i]);
 	return 1;
+}
+
+int views_since(PassCx *cx, Graph *g, int first)
+{
+	Search s = { .cx = cx };
+
+	return views_of(&s, g, first);
 }
 
 int pass_views(PassCx *cx)
@@ -153,6 +163,6 @@ int pass_views(PassCx *cx)
 	Search s = { .cx = cx };
 
 	for (int i = 0; i < cx->ir->graphs.n; i++)
-		if (!views_of(&s, cx->ir->graphs.at[i])) return 0;
+		if (!views_of(&s, cx->ir->graphs.at[i], 0)) return 0;
 	return 1;
 }
