@@ -66,26 +66,31 @@ static Tensor *only(Build *b, Tensor *where, Tensor *x) { return b_op3(b, OP_whe
 
 static int infer_scatter_into(Infer *in) { return infer_same(in); }
 
+/* memory of its own that holds what t does: a number spread over a shape is spread once more, not copied */
+static Tensor *own_copy(Build *b, Tensor *t)
+{
+	if (t->def && t->def->code == OP_broadcast) return b_broadcast(b, t->def->in.at[0], t->spec.shape);
+	return b_op1(b, OP_copy, t);
+}
+
 static int lower_scatter_into(Build *b, Op *op, Tensor **out)
 {
 	DType t = op->out.at[0]->spec.dtype;
-	if (!is_half(t) || mode_of(op) == WRITE) return 0;
+	if (op->inplace) return 0;
+	if (!is_half(t) || mode_of(op) == WRITE) {
+		Tensor *own[] = { own_copy(b, op->in.at[0]), op->in.at[1], op->in.at[2] };
+		out[0] = ir_op_inplace(b, OP_scatter_into, own, 3, op->attr, 0)->out.at[0];
+		return 1;
+	}
 	Tensor *wide[] = { b_cast(b, op->in.at[0], DT_F32), op->in.at[1], b_cast(b, op->in.at[2], DT_F32) };
 	out[0] = b_cast(b, ir_op(b, OP_scatter_into, wide, 3, op->attr, 0)->out.at[0], t);
 	return 1;
 }
 
-static void emit_copy_of(Emit *e, const Op *op, int in)
-{
-	const Spec *s = &op->out.at[0]->spec;
-	emit_line(e, "rt->memcpy(%s, %s, %" PRId64 ");", emit_out(e, op, 0), emit_in(e, op, in), shape_nelems(s->shape) * (int64_t)dtype_size(s->dtype));
-}
-
 static void emit_scatter_into(Emit *e, const Op *op)
 {
 	const char *d = scatter_static(e, op, &op->in.at[2]->spec, &op->in.at[1]->spec, &op->out.at[0]->spec, mode_of(op), (int)op_attr(op, "lenient")->i);
-	emit_copy_of(e, op, 0);
-	emit_rt(e, op, "scatter(ln, &%s, (void *)%s, %s, %s)", d, emit_in(e, op, 2), emit_in(e, op, 1), emit_out(e, op, 0));
+	emit_rt(e, op, "scatter(ln, &%s, (void *)%s, %s, %s)", d, emit_in(e, op, 2), emit_in(e, op, 1), emit_in(e, op, 0));
 }
 
 static void grad_scatter_into(Grad *gr, Op *op)
@@ -110,7 +115,7 @@ static void grad_scatter_into(Grad *gr, Op *op)
 
 OPDEF(scatter_into, .type = "ScatterInto", .family = "scatter",
 	.params = PARAMS({ "big", P_TENSOR }, { "indices", P_TENSOR }, { "small", P_TENSOR }, { "axis", P_INT }, { "mode", P_STR }, { "lenient", P_BOOL, OPTIONAL, INT_DEFAULT(0) }),
-	.traits = PURE | INTERNAL, .infer = infer_scatter_into, .lower = lower_scatter_into, .grad = grad_scatter_into, .emit = emit_scatter_into, .sample = { -2, 2 },
+	.traits = PURE | INTERNAL, .inplace = MODIFIES, .infer = infer_scatter_into, .lower = lower_scatter_into, .grad = grad_scatter_into, .emit = emit_scatter_into, .sample = { -2, 2 },
 	.doc = "A copy of `big` into which the elements of `small` are written, added up or compared at computed positions of an axis.",
 	.formula = "y = big, y[p with p[axis] := indices[p]] combined with small[p]");
 
@@ -288,11 +293,11 @@ static Tensor *pad(Build *b, Tensor *x, Shape s)
 static Tensor *lowest(Build *b, Spec s, int largest)
 {
 	int bits = 8 * (int)dtype_size(s.dtype);
-	HostArray *h = host_new(b->ir->mem, s.dtype, s.shape);
+	HostArray *h = host_new(b->ir->mem, s.dtype, (Shape){ .rank = 0 });
 	double limit = dtype_is_float(s.dtype) ? NAN : dtype_info[s.dtype].cls == 'u' ? ldexp(1, bits) - 1 : ldexp(1, bits - 1) - 1;
 	double floor = dtype_is_float(s.dtype) ? -INFINITY : dtype_info[s.dtype].cls == 'u' ? 0 : -ldexp(1, bits - 1);
 	h->init = (RtInit){ .kind = INIT_FULL, .a = largest ? floor : limit };
-	return ir_constant(b, h, 0);
+	return b_broadcast(b, ir_constant(b, h, 0), s.shape);
 }
 
 static int lower_scatter_reduce(Build *b, Op *op, Tensor **out)
@@ -306,8 +311,9 @@ static int lower_scatter_reduce(Build *b, Op *op, Tensor **out)
 	Tensor *start = initial ? initial : extreme ? lowest(b, s, mode[1] == 'a') : b_zeros(b, s);
 	out[0] = into(b, start, idx, x, axis, mode, 0);
 	if (initial || !extreme) return 1;
-	/* places that nothing fell on are 0 */
-	Spec seen = { .dtype = DT_BOOL, .shape = s.shape }, hit = { .dtype = DT_BOOL, .shape = x->spec.shape };
+	/* places that nothing fell on are 0: whole slices, where one list serves all lines */
+	Spec seen = { .dtype = DT_BOOL, .shape = idx->spec.shape }, hit = { .dtype = DT_BOOL, .shape = idx->spec.shape };
+	seen.shape.dim[axis] = s.shape.dim[axis];
 	HostArray *h = host_new(b->ir->mem, DT_BOOL, hit.shape);
 	h->init = (RtInit){ .kind = INIT_FULL, .a = 1 };
 	out[0] = only(b, into(b, b_zeros(b, seen), idx, ir_constant(b, h, 0), axis, "none", 0), out[0]);

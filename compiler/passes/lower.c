@@ -13,14 +13,15 @@
 
 /* --- ops in terms of others ---------------------------------------------------------------------------------- */
 
-/* what loads filled before they handed out memory of their own */
-static void drop_unread_inits(PassCx *cx, Graph *g)
+/* what loads filled before they handed out memory of their own, and numbers spread once more to be written over */
+static void drop_unread_fills(PassCx *cx, Graph *g)
 {
 	char *dead = NEWN(cx->mem, char, g->ops.n + 1);
 	int any = 0;
 
 	for (int i = 0; i < g->ops.n; i++) {
-		dead[i] = g->ops.at[i]->code == OP_init && !is_used(g->ops.at[i]->out.at[0]);
+		OpCode code = g->ops.at[i]->code;
+		dead[i] = (code == OP_init || code == OP_broadcast) && !is_used(g->ops.at[i]->out.at[0]);
 		any |= dead[i];
 	}
 	if (any) ir_remove_ops(g, dead);
@@ -92,7 +93,7 @@ static void lower_ops(PassCx *cx, Graph *g)
 	rewrite_end(&rw);
 	for (int i = 0; i < g->ops.n; i++)
 		if (g->ops.at[i]->id >= ids) forget_idle_order(g->ops.at[i]);
-	drop_unread_inits(cx, g);
+	drop_unread_fills(cx, g);
 }
 
 /* --- views --------------------------------------------------------------------------------------------------------- */

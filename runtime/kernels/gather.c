@@ -16,9 +16,29 @@ typedef struct Gather {
 	char *y;
 } Gather;
 
+enum { CHUNK = 2048 };                   /* indices looked at together */
+
 /* a u64 too large for a long comes out negative, which is out of range as it should be */
+int k_indices(int dtype, const void *idx, long at, long step, long n, long lo, long hi, long *out)
+{
+	unsigned long outside = 0;
+#define TAKE(T) { const T *from = (const T *)idx + at; for (long i = 0; i < n; i++) out[i] = (long)from[i * step]; break; }
+	switch (dtype) {
+	case DT_I8:  TAKE(int8_t)
+	case DT_I16: TAKE(int16_t)
+	case DT_I32: TAKE(int32_t)
+	case DT_I64: TAKE(int64_t)
+	case DT_U16: TAKE(uint16_t)
+	case DT_U32: TAKE(uint32_t)
+	case DT_U64: TAKE(uint64_t)
+	default:     TAKE(uint8_t)
+	}
+	for (long i = 0; i < n; i++) outside |= ((u64)out[i] - (u64)lo) | ((u64)hi - 1 - (u64)out[i]);
+	return outside >> 63;
+}
+
 static long index_at(const Gather *g, long i) { return (long)rt_get_int((DType)g->idx_dtype, g->idx, (size_t)i); }
-static int in_range(const Gather *g, long at) { return at >= 0 && at < g->d->n; }
+static int in_range(const Gather *g, long at) { return !is_outside(at, 0, g->d->n); }
 
 static int bad_index(RtLane *ln, const Gather *g, long i)
 {
@@ -26,16 +46,33 @@ static int bad_index(RtLane *ln, const Gather *g, long i)
 	return lane_fault(ln, "index %ld is out of range for an axis of %ld", index_at(g, i), g->d->n);
 }
 
+/* row i of y is row at[i] of x; rows are short, most often */
+#define ROWS_OF(BYTES) case BYTES: for (long i = 0; i < n; i++) memcpy(y + i * BYTES, x + at[i] * BYTES, BYTES); break;
+static void take_rows(char *y, const char *x, const long *at, long n, long bytes)
+{
+	switch (bytes) {
+	ROWS_OF(1) ROWS_OF(2) ROWS_OF(4) ROWS_OF(8) ROWS_OF(16) ROWS_OF(32) ROWS_OF(64) ROWS_OF(128) ROWS_OF(256)
+	default: for (long i = 0; i < n; i++) memcpy(y + i * bytes, x + at[i] * bytes, (size_t)bytes);
+	}
+}
+
 static int gather_body(RtLane *ln, void *ctx, long lo, long hi)
 {
 	const Gather *g = ctx;
-	size_t row = (size_t)g->d->inner * dtype_size(g->d->dtype);
-	for (long i = lo; i < hi; i++) {
-		long o = i / g->count, at = index_at(g, i % g->count);
-		char *to = g->y + (size_t)i * row;
-		if (in_range(g, at)) memcpy(to, g->x + (size_t)(o * g->d->n + at) * row, row);
-		else if (g->zero_oor) memset(to, 0, row);
-		else return bad_index(ln, g, i % g->count);
+	long row = g->d->inner * (long)dtype_size(g->d->dtype), at[CHUNK], first = -1, m, seen = 0;
+	int outside = 0;
+	for (long i = lo; i < hi; i += m) {
+		long o = i / g->count, begin = i % g->count;
+		const char *x = g->x + o * g->d->n * row;
+		char *y = g->y + i * row;
+		m = min_l(min_l(CHUNK, g->count - begin), hi - i);
+		if (first != begin || seen < m) outside = k_indices(g->idx_dtype, g->idx, begin, 1, m, 0, g->d->n, at), first = begin, seen = m;
+		if (!outside) take_rows(y, x, at, m, row);
+		for (long j = 0; outside && j < m; j++) {
+			if (in_range(g, at[j])) memcpy(y + j * row, x + at[j] * row, (size_t)row);
+			else if (g->zero_oor) memset(y + j * row, 0, (size_t)row);
+			else return bad_index(ln, g, begin + j);
+		}
 	}
 	return 0;
 }
@@ -45,7 +82,7 @@ int k_gather(struct pxlrt_lane *lane, const struct pxlrt_axis *d, int idx_dtype,
 	RtLane *ln = rt_lane(lane);
 	Gather g = { table_of(ln), d, idx_dtype, zero_oor, count, 0, x, idx, y };
 	long n = d->outer * count;
-	return span_run(ln, gather_body, &g, n, piece_of(n, 4 + (double)d->inner * 0.1));
+	return span_run(ln, gather_body, &g, n, piece_of(n, 1 + (double)d->inner * 0.1));
 }
 
 /* --- scatter_add ------------------------------------------------------------------------------------------------------- */

@@ -143,6 +143,10 @@ int span_run(RtLane *ln, SpanBody body, void *ctx, long n, long grain);
 /* rt_convert on a table of one's choice; see convert.c */
 void k_convert(const struct pxlrt *rt, DType to, void *dst, DType from, const void *src, size_t n);
 
+/* n indices, from number `at` on and `step` apart, as long; gives whether one is outside [lo, hi).  See gather.c */
+int k_indices(int dtype, const void *idx, long at, long step, long n, long lo, long hi, long *out);
+static inline int is_outside(long at, long lo, long hi) { return (unsigned long)at - (unsigned long)lo >= (unsigned long)(hi - lo); }
+
 /* --- entries of the table, one file each ------------------------------------------------------------------ */
 int k_each(struct pxlrt_lane *, int (*)(const struct pxlrt *, struct pxlrt_lane *, void *const *, long, long), void *const *, long, long);
 int k_fold(struct pxlrt_lane *, const struct pxlrt_fold *, pxlrt_rows, void *const *);
