@@ -14,7 +14,7 @@
 
 enum { Q, K, V, MASK, Y, LSE, G, GLSE, INPUTS };
 enum { DQ, DK, DV, DS, RESULTS };
-enum { ROWS = 128, STRIP = 32, WIDE_HEAD = 256, ENOUGH_ITEMS = 8 };
+enum { ROWS = 128, STRIP = 32, WIDE_HEAD = 256, ENOUGH_ITEMS = 8, FEW = 8 };
 
 typedef struct Item Item;
 typedef struct Room { char *at; char *a, *b; } Room;       /* scratch; a, b: packed operands of a product */
@@ -180,10 +180,17 @@ static void pack_right(const Attend *s, const Room *r, Right b, long at, long n,
 	pack(r->b, at_elem(b.p, t, at * b.down), s->gemm->cols, b.across, b.down, n, k);
 }
 
+/* for a few queries packing costs more than the product: keys and values are read where they stand */
+static int in_place(const Attend *s, const Area *w) { return w->m <= FEW && is_native(s->d->dtype); }
+
 /* c[m, n] = alpha a b: rows of queries times rows of keys, `width` of numbers */
 static void onto_keys(const Attend *s, const Room *r, const Area *w, Tile a, Right b, long width, Tile c, double alpha)
 {
 	long at = 0;
+	if (in_place(s, w)) {
+		s->gemm->direct_t(width, a.p, a.ld, b.p, b.across, c.p, c.ld, w->m, reach(w, w->m - 1), alpha, 0);
+		return;
+	}
 	do {
 		long kn = min_l(PACK_K, width - at);
 		pack_right(s, r, b, at, w->n, kn);
@@ -203,9 +210,24 @@ static void by_panels(const Attend *s, const Room *r, const char *a, long lda, T
 		s->gemm->block(k, a, lda, nth(s, r->b, j * kn + from * cols), nth(s, c.p, j), c.ld, m, min_l(cols, width - j), alpha, 1);
 }
 
+/* the last columns, that fill no whole vector, are made with some that were made before, and only they are added */
+static void over_few_keys(const Attend *s, long k, long m, Tile a, Right b, long width, Tile c, double alpha)
+{
+	long lanes = s->gemm->lanes, rest = width % lanes;
+	double room[FEW * CACHE_LINE / sizeof(double)];
+	s->gemm->direct(k, a.p, a.ld, b.p, b.down, c.p, c.ld, m, width - rest, alpha, 1);
+	if (!rest) return;
+	s->gemm->direct(k, a.p, a.ld, nth(s, b.p, width - lanes), b.down, room, lanes, m, lanes, alpha, 0);
+	for (long i = 0; i < m; i++) row_add(s, nth(s, row(s, c, i), width - rest), nth(s, room, i * lanes + lanes - rest), rest);
+}
+
 /* c[m, width] += alpha a b: sums over keys; b has a row for each */
 static void over_keys(const Attend *s, const Room *r, const Area *w, Tile a, Right b, long width, Tile c, double alpha)
 {
+	if (in_place(s, w) && width >= s->gemm->lanes) {
+		over_few_keys(s, reach(w, w->m - 1), w->m, a, b, width, c, alpha);
+		return;
+	}
 	pack_right(s, r, b, 0, width, w->n);
 	for (long i = 0, m; i < w->m; i += m) {
 		m = min_l(strip(w), w->m - i);

@@ -157,10 +157,8 @@ static void G(name##_rows)(GT *dst, const S *src, int width, long sk, long wn, l
 		for (; at + width <= wn; at += width, d += kn * width) \
 			EACH(width) { S v = r[at + i]; d[i] = (get); } \
 		if (at == wn) continue; \
-		for (long i = 0; i < width; i++) { \
-			S v = at + i < wn ? r[at + i] : 0; \
-			d[i] = (get); \
-		} \
+		EACH(wn - at) { S v = r[at + i]; d[i] = (get); } \
+		memset(d + (wn - at), 0, (size_t)(width - (wn - at)) * sizeof(GT)); \
 	} \
 }
 PACK_ROWS(pack, GT, v)
