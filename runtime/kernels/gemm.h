@@ -266,9 +266,18 @@ PACK_ELEMENTS(pack, GT, v)
 PACK_ELEMENTS(pack_f16, uint16_t, half_load(v))
 PACK_ELEMENTS(pack_bf16, uint16_t, brain_load(v))
 
+/* few rows that run along k: turning them over one by one is sooner done */
+static void G(pack_few)(GT *dst, const GT *src, int width, long sw, long wn, long kn)
+{
+	memset(dst, 0, (size_t)(kn * width) * sizeof *dst);
+	for (long i = 0; i < wn; i++)
+		for (long k = 0; k < kn; k++) dst[k * width + i] = src[i * sw + k];
+}
+
 static void G(pack)(void *dst, const void *src, int width, long sw, long sk, long wn, long kn)
 {
-	if (sw == 1) G(pack_strips)(dst, src, width, sk, wn, kn);
+	if (sk == 1 && wn <= width && wn * kn <= 64) G(pack_few)(dst, src, width, sw, wn, kn);
+	else if (sw == 1) G(pack_strips)(dst, src, width, sk, wn, kn);
 	else if (sk == 1 && width % VL == 0) G(pack_turned)(dst, src, width, sw, wn, kn);
 	else G(pack_elements)(dst, src, width, sw, sk, wn, kn);
 }

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* Dot products shorter than DOT_LEAST are not worth their final
- * sums; DOT_K is as far as the rows of a tile stay in the first cache; NARROW × DOT_K elements fit the scratch. */
-enum { FEW_ROWS = 16, DOT_ROWS = 96, PLACED_K = 2048, DOT_LEAST = 48, DOT_K = 800, NARROW = 12 };
+ * sums; of WIDE columns and few rows a stretch of WIDE_K stays in the pages that are open; DOT_K is as far as the rows of a tile stay in the first cache; NARROW × DOT_K elements fit the scratch. */
+enum { FEW_ROWS = 16, DOT_ROWS = 96, PLACED_K = 2048, DOT_LEAST = 48, DOT_K = 800, NARROW = 12, LITTLE = 64, WIDE = 1536, WIDE_K = 8 };
 
 static const GemmIsa *loops_of(RtLane *ln, int dtype) { return dtype == DT_F64 ? isa_of(ln)->gemm_f64 : isa_of(ln)->gemm_f32; }
 
@@ -34,7 +34,11 @@ GemmItem gemm_item(const struct pxlrt_gemm *d, const void *a, const void *b, voi
 
 /* --- cutting ------------------------------------------------------------------------------------------------ */
 
-static int is_narrow(const struct pxlrt_gemm *d) { return !gemm_is_bf16(d) && !d->ta && d->n <= NARROW && d->m > FEW_ROWS && d->k >= DOT_LEAST; }
+static int is_column(const struct pxlrt_gemm *d) { return d->n == 1 && (d->tb || d->ldb == 1); }
+static int is_narrow(const struct pxlrt_gemm *d)
+{
+	return !gemm_is_bf16(d) && !d->ta && ((d->n <= NARROW && d->k >= DOT_LEAST) || (is_column(d) && d->k >= NARROW));
+}
 
 /* rows that fill no whole vector would be a waste of lanes if c were made turned over, as packed.c does it */
 static int is_dots(const struct pxlrt_gemm *d)
@@ -43,10 +47,13 @@ static int is_dots(const struct pxlrt_gemm *d)
 	return d->tb && !d->ta && d->k >= DOT_LEAST && (d->m <= FEW_ROWS || (d->m <= DOT_ROWS && d->m % 16 && d->k >= 256));
 }
 
+/* a transposed b that is turned over faster than a packed product begins */
+static int is_little(const struct pxlrt_gemm *d) { return d->tb && d->k < DOT_LEAST && d->m <= LITTLE && d->n <= LITTLE; }
+
 static int is_placed(const struct pxlrt_gemm *d)
 {
-	if (d->tb) return 0;
-	return d->m <= FEW_ROWS || (!d->ta && d->n >= 32 && d->m <= PLACED_ROWS && (double)d->k * (double)d->n <= PLACED_B);
+	if (d->tb) return is_little(d);
+	return d->m <= FEW_ROWS || (!d->ta && d->n >= 16 && d->m <= PLACED_ROWS && (double)d->k * (double)d->n <= PLACED_B);
 }
 
 /* 16 pieces are enough for any pool; a piece is worth at least a quarter of a million multiply-adds.  Pieces of columns share
@@ -111,36 +118,62 @@ void gemm_epilogue(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long
 
 /* --- nothing packed --------------------------------------------------------------------------------------------------- */
 
-/* columns that fill no whole vector: that strip of b is copied into a padded one */
-static void direct_rest(const GemmIsa *isa, size_t size, long k, const char *a, long lda, const char *b, long ldb, char *c, long ldc,
-                        long m, long n, double alpha, double beta, char *room)
+/* n columns of c from a strip of b that is a vector wide, of which they are those from `at` on */
+static void direct_strip(const GemmIsa *isa, size_t size, long k, const char *a, long lda, const char *b, long ldb, char *c, long ldc,
+                         long m, long at, long n, double alpha, double beta, char *room)
 {
 	long w = isa->lanes;
-	char *strip = room, *out = room + (size_t)(k * w) * size;
-	memset(strip, 0, (size_t)(k * w) * size);
-	for (long i = 0; i < k; i++) memcpy(strip + (size_t)(i * w) * size, b + (size_t)(i * ldb) * size, (size_t)n * size);
-	if (beta != 0)
-		for (long i = 0; i < m; i++) memcpy(out + (size_t)(i * w) * size, c + (size_t)(i * ldc) * size, (size_t)n * size);
-	isa->direct(k, a, lda, strip, w, out, w, m, w, alpha, beta);
+	char *out = room + (size_t)at * size;
+	for (long i = 0; beta != 0 && i < m; i++) memcpy(out + (size_t)(i * w) * size, c + (size_t)(i * ldc) * size, (size_t)n * size);
+	isa->direct(k, a, lda, b, ldb, room, w, m, w, alpha, beta);
 	for (long i = 0; i < m; i++) memcpy(c + (size_t)(i * ldc) * size, out + (size_t)(i * w) * size, (size_t)n * size);
 }
 
-/* one stretch of k, b row-major.  Few rows, if a is transposed: they are packed */
+/* The last n columns of b that fill no whole vector: in one with those before them, or, where there are none, copied. */
+static void direct_rest(const GemmIsa *isa, size_t size, long k, const char *a, long lda, const char *b, long ldb, char *c, long ldc,
+                        long m, long before, long n, double alpha, double beta, char *room)
+{
+	long w = isa->lanes, at = before ? w - n : 0;
+	if (!before) {
+		memset(room, 0, (size_t)(k * w) * size);
+		for (long i = 0; i < k; i++) memcpy(room + (size_t)(i * w) * size, b + (size_t)(i * ldb) * size, (size_t)n * size);
+		b = room, ldb = w, room += (size_t)(k * w) * size;
+	}
+	direct_strip(isa, size, k, a, lda, b - (size_t)at * size, ldb, c, ldc, m, at, n, alpha, beta, room);
+}
+
+/* a transposed b, turned over into panels as wide as a vector */
+static void direct_little(const GemmIsa *isa, size_t size, long k, const char *a, long lda, const char *b, long ldb, char *c, long ldc,
+                          long m, long n, double alpha, double beta, char *room)
+{
+	long w = isa->lanes, whole = n - n % w;
+	char *out = room + (size_t)((n + w) * k) * size;
+	isa->pack(room, b, (int)w, ldb, 1, n, k);
+	for (long j = 0; j < whole; j += w) isa->direct(k, a, lda, room + (size_t)(j * k) * size, w, c + (size_t)j * size, ldc, m, w, alpha, beta);
+	if (whole < n)
+		direct_strip(isa, size, k, a, lda, room + (size_t)(whole * k) * size, w, c + (size_t)whole * size, ldc, m, 0, n - whole, alpha, beta, out);
+}
+
+/* one stretch of k, b where it stands or little.  Few rows, if a is transposed: they are packed */
 static void placed_k(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long k0, long k, long i0, long m, long j0, long n, double beta)
 {
 	const struct pxlrt_gemm *d = g->d;
 	size_t s = dtype_size(d->dtype);
 	long whole = n - n % isa->lanes;
-	const char *a = at_elem(g->a, d->dtype, d->ta ? k0 * d->lda + i0 : i0 * d->lda + k0), *b = at_elem(g->b, d->dtype, k0 * d->ldb + j0);
+	const char *a = at_elem(g->a, d->dtype, d->ta ? k0 * d->lda + i0 : i0 * d->lda + k0), *b = at_elem(g->b, d->dtype, d->tb ? j0 * d->ldb + k0 : k0 * d->ldb + j0);
 	char *c = at_elem_mut(g->c, d->dtype, i0 * d->ldc + j0), *room = ln->scratch;
 	if (d->ta) {
 		isa->pack(room, a, isa->rows, 1, d->lda, m, k);
 		a = room, room += (size_t)((m + isa->rows) * k) * s;
 	}
 	long lda = d->ta ? 0 : d->lda;
+	if (d->tb) {
+		direct_little(isa, s, k, a, lda, b, d->ldb, c, d->ldc, m, n, d->alpha, beta, room);
+		return;
+	}
 	isa->direct(k, a, lda, b, d->ldb, c, d->ldc, m, whole, d->alpha, beta);
 	if (whole < n)
-		direct_rest(isa, s, k, a, lda, b + (size_t)whole * s, d->ldb, c + (size_t)whole * s, d->ldc, m, n - whole, d->alpha, beta, room);
+		direct_rest(isa, s, k, a, lda, b + (size_t)whole * s, d->ldb, c + (size_t)whole * s, d->ldc, m, whole, n - whole, d->alpha, beta, room);
 }
 
 /* the same by dot products: rows of bᵀ where they stand, or turned over */
@@ -160,8 +193,8 @@ void gemm_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n)
 {
 	const struct pxlrt_gemm *d = g->d;
 	const GemmIsa *isa = loops_of(ln, d->dtype);
-	int dots = is_dots(d);
-	long k = 0, most = dots ? even_piece(max_l(d->k, 1), DOT_K, isa->lanes) : PLACED_K;
+	int dots = is_dots(d), wide = m <= 4 && n >= WIDE;
+	long k = 0, most = dots ? even_piece(max_l(d->k, 1), DOT_K, isa->lanes) : wide ? WIDE_K : PLACED_K;
 	do {
 		long kn = min_l(most, d->k - k);
 		(dots ? dots_k : placed_k)(ln, g, isa, k, kn, i0, m, j0, n, k ? 1 : d->beta);

@@ -14,7 +14,7 @@ typedef struct Thin { GemmItem g; long pieces, k; char *sums; } Thin;
 static long pieces_of(const struct pxlrt_gemm *d)
 {
 	long size = dtype_info[d->dtype].size;
-	if (d->tb || d->dtype < DT_F32 || gemm_is_bf16(d) || d->m > THIN_ROWS || d->n > THIN_COLS || gemm_batch(d) != 1) return 1;
+	if (d->tb || d->dtype < DT_F32 || gemm_is_bf16(d) || d->m > THIN_ROWS || d->m * d->n > THIN_ROWS * THIN_COLS || gemm_batch(d) != 1) return 1;
 	return min_l(min_l(MOST_PIECES, d->k * d->n * size / PIECE_BYTES), SUMS_BYTES / (max_l(d->m * d->n, 1) * size));
 }
 
