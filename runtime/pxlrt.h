@@ -6,7 +6,7 @@
 #ifndef PXLRT_H
 #define PXLRT_H
 
-#define PXLRT_ABI 13
+#define PXLRT_ABI 14
 #define PXLRT_BLOCK 128                  /* elements a blocked loop handles at a time */
 
 struct pxlrt;
@@ -125,13 +125,12 @@ enum { PXLRT_NDTYPE = 15 };              /* numbered as in dtype.def */
 /* --- descriptors: emitted as static const data --------------------------------------------------- */
 enum { PXLRT_MAXRANK = 8 };
 
-/* c[b] = alpha * op(a[b]) @ op(b[b]) + beta * c[b], then + bias (length n), then act into `y` if act:
+/* c[b] = alpha * op(a[b]) @ op(b[b]) + beta * c[b]:
  * op(a) is m×k with leading dimension lda, transposed in memory when ta. Batches nest: nb of them with
  * counts bdim and element strides (0: broadcast). f16, bf16 accumulate in f32; f64 in f64.
  * bf16: f32 operands are rounded to bf16 on their way (and bf16 ones summed as those are); see kernels/gemm_bf16.c. */
-enum { PXLRT_ACT_NONE, PXLRT_ACT_RELU, PXLRT_ACT_GELU };
 struct pxlrt_gemm {
-	int dtype, ta, tb, act, bf16, nb;
+	int dtype, ta, tb, bf16, nb;
 	long m, n, k, lda, ldb, ldc;
 	double alpha, beta;
 	long bdim[PXLRT_MAXRANK], sa[PXLRT_MAXRANK], sb[PXLRT_MAXRANK], sc[PXLRT_MAXRANK];
@@ -259,7 +258,9 @@ struct pxlrt {
 	/* the same for a loop that ends in folds, with what they give */
 	int (*fold)(struct pxlrt_lane *ln, const struct pxlrt_fold *d, pxlrt_rows body, void *const *p);
 
-	int (*matmul)(struct pxlrt_lane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y);
+	/* tail: what becomes of a part of c that is done, while it is in the caches: rows of c, those of batches one below the other, and columns.
+	 * c is contiguous then, and p handed through.  NULL: nothing */
+	int (*matmul)(struct pxlrt_lane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, pxlrt_rows tail, void *const *p);
 	int (*reduce)(struct pxlrt_lane *ln, const struct pxlrt_reduce *d, const void *x, void *y);
 	int (*copy)(struct pxlrt_lane *ln, const struct pxlrt_copy *d, const void *src, void *dst);
 	int (*argmax)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int smallest, const void *x, int *y);

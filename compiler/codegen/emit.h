@@ -33,6 +33,9 @@ int         emit_bf16(Emit *e, DType t);                       /* do products of
 const char *emit_float(Emit *e, double x);                     /* exact C literal, inf and nan included */
 int         emit_site(Emit *e, const Op *op);                  /* number of the op's source place */
 int         site_at(Emit *e, Span at, const char *op);         /* the same for a part of an op: a fused group's, an exchange's */
+/* the pattern of a gemm as a function that `matmul` calls, the list of pointers it is given, and where the product lies meanwhile */
+typedef struct EmitTail { const char *name, *pointers; const Tensor *product; } EmitTail;
+EmitTail    emit_tail(Emit *e, const Op *op);
 struct HostOp;
 int         emit_host(Emit *e, const Op *op, const struct HostOp *h);   /* number of what the runtime must know to call the host */
 const char *emit_name(Emit *e, const char *want);              /* of a local variable: safe and unique in the current function */

@@ -14,6 +14,7 @@
  *   SCALAR   one element for all: a block filled before the loop
  *   ROWS     by a row offset and an inner stride; when the row does not matter (a bias) offset 0
  *   TILED    a few elements over and over (a bias of channels in blocks), in a block that holds them as often as they fit
+ * What follows a product (OP_gemm) is the same function of wide rows, called by the product for each part that it has done.
  * A result is computed straight into its memory unless a later load of the block may see it there.
  *
  * Operands are a, b, c …, results y, z …: groups that do the same work on the same shapes (one per layer, say)
@@ -326,6 +327,9 @@ static void put_stores(Fuse *f)
 	if (f->mode == NARROW_ROWS) scatter_rows(f);
 }
 
+/* rows [lo, hi) and columns [from, to) of them are asked for, by who folds what is made or by the product before it */
+static int is_asked(const Fuse *f) { return f->tail || f->p->folded; }
+
 /* --- text: loops ----------------------------------------------------------------------------------------------- */
 /* One primitive from memory to memory: nothing is kept in a block, so a piece is one call. */
 static int is_one_call(const Fuse *f)
@@ -354,11 +358,11 @@ static void put_line(Fuse *f)
 	if (!whole) buf_puts(&f->body, "\t}\n");
 }
 
-/* Very wide rows are cut: a unit is a row and the part of it between `from` and `to`.  Who folds what is made says where to cut. */
+/* Very wide rows are cut: a unit is a row and the part of it between `from` and `to`.  Who asks for parts says where to cut. */
 static void put_wide(Fuse *f)
 {
-	int64_t wide = f->piece, pieces = f->p->folded ? 1 : (f->width + wide - 1) / wide;
-	int cut = pieces > 1 || f->p->folded;
+	int64_t wide = f->piece, pieces = is_asked(f) ? 1 : (f->width + wide - 1) / wide;
+	int cut = pieces > 1 || is_asked(f);
 	const char *from = cut ? "from" : "0", *to = cut ? "to" : arena_printf(f->e->mem, "%" PRId64, f->width);
 	if (pieces > 1)
 		buf_printf(&f->body, "\tfor (long u = lo; u < hi; u++) {\n\t\tlong row = u / %" PRId64 ", from = u %% %" PRId64 " * %" PRId64
@@ -437,7 +441,8 @@ static int put_function(Fuse *f)
 	e->taken = (Map){ 0 };                               /* the body has names of its own */
 	put_body(f);
 	e->taken = taken;
-	const char *key = intern_str(e->ir->names, arena_printf(e->mem, "%s%s", f->head.s, f->body.s));
+	const char *units = is_asked(f) ? "long lo, long hi, long from, long to" : "long lo, long hi";
+	const char *key = intern_str(e->ir->names, arena_printf(e->mem, "%s%s%s", units, f->head.s, f->body.s));
 	intptr_t number = (intptr_t)map_get(&e->fused, key);
 	if (number) return (int)number;
 	number = ++e->nfused;
@@ -448,8 +453,7 @@ static int put_function(Fuse *f)
 	emit_at(e, b, f->op->at);
 	e->line = (Span){ 0 };
 	emit_comment(b, "", arena_printf(e->mem, "%s over %s", f->p->label ? f->p->label : "fused", shape_str(e->mem, f->p->shape)));
-	buf_printf(b, "static int fuse_%d(const struct pxlrt *rt, struct pxlrt_lane *ln, void *const *p, long lo, long hi%s)\n{\n", (int)number,
-	           f->p->folded ? ", long from, long to" : "");
+	buf_printf(b, "static int fuse_%d(const struct pxlrt *rt, struct pxlrt_lane *ln, void *const *p, %s)\n{\n", (int)number, units);
 	buf_put(b, f->head.s, f->head.n);
 	buf_puts(b, f->uses_st ? "\tint st;\n" : "\t(void)ln;\n");
 	buf_put(b, f->body.s, f->body.n);
@@ -475,7 +479,7 @@ static const char *fold_descriptor(Fuse *f)
 	                   pointer_of(f, f->nin + f->nout), folds, ends.s);
 }
 
-static void put_call(Fuse *f, int number)
+static const char *pointers(Fuse *f)
 {
 	Emit *e = f->e;
 	Buf args = buf_new(e->mem);
@@ -485,8 +489,14 @@ static void put_call(Fuse *f, int number)
 		const char *cast = i < f->nin && tensor_is_const(e, t) ? "(void *)" : "";
 		buf_printf(&args, "%s%s%s", args.n ? ", " : "", cast, emit_ptr(e, t));
 	}
+	return args.s;
+}
+
+static void put_call(Fuse *f, int number)
+{
+	Emit *e = f->e;
 	emit_line(e, "{");
-	emit_line(e, "\tvoid *const p[] = { %s };", args.s);
+	emit_line(e, "\tvoid *const p[] = { %s };", pointers(f));
 	if (f->p->folded) emit_line(e, "\tif ((st = rt->fold(ln, &%s, fuse_%d, p))) return st;", fold_descriptor(f), number);
 	else if (f->units <= f->grain) emit_line(e, "\tif ((st = fuse_%d(rt, ln, p, 0, %" PRId64 "))) return st;", number, f->units);
 	else emit_line(e, "\tif ((st = rt->each(ln, fuse_%d, p, %" PRId64 ", %" PRId64 "))) return st;", number, f->units, f->grain);
@@ -496,13 +506,20 @@ static void put_call(Fuse *f, int number)
 
 void emit_fused(Emit *e, const Op *op)
 {
-	Fuse f = { .e = e, .op = op, .p = narrow_pattern(e->mem, op) };
+	Fuse f = { .e = e, .op = op, .p = narrow_pattern(e->mem, op), .head = buf_new(e->mem), .body = buf_new(e->mem) };
 	if (!f.p) {
 		emit_fail(e, op, "a fused group without its pattern");
 		return;
 	}
 	if (!fuse_plan(&f)) return;                          /* no elements: nothing to do */
-	f.head = buf_new(e->mem);
-	f.body = buf_new(e->mem);
 	put_call(&f, put_function(&f));
+}
+
+EmitTail emit_tail(Emit *e, const Op *op)
+{
+	Fuse f = { .e = e, .op = op, .p = narrow_pattern(e->mem, op), .tail = 1, .head = buf_new(e->mem), .body = buf_new(e->mem) };
+	EmitTail t = { 0 };
+	if (!f.p) emit_fail(e, op, "a product without its pattern");
+	else if (fuse_plan(&f)) t = (EmitTail){ arena_printf(e->mem, "fuse_%d", put_function(&f)), pointers(&f), op->out.at[f.p->product] };
+	return t;
 }

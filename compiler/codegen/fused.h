@@ -50,6 +50,7 @@ typedef struct Fuse {
 	int64_t block_rows;          /* NARROW_ROWS */
 	int64_t piece;               /* WIDE: the most elements of a row that are one unit */
 	int64_t units, grain;
+	int tail;                    /* of a product: the function gets rows [lo, hi) and columns [from, to) */
 	Value *v;
 	VEC(Slot) slots;
 	Buf head, body;              /* declarations and hoisted fills; what a block does */

@@ -56,7 +56,10 @@ static void find_accesses(Fuse *f)
 	f->out = f->in + f->nin;
 	for (int i = 0; i < f->p->nodes.n; i++) {
 		const FuseNode *n = &f->p->nodes.at[i];
-		if (f->v[i].needed && n->kind == FUSE_LOAD) set_access(f, &f->in[n->operand], f->op->in.at[n->operand]);
+		int product = f->tail && !n->operand;
+		if (!f->v[i].needed || n->kind != FUSE_LOAD) continue;
+		set_access(f, &f->in[n->operand], product ? f->op->out.at[f->p->product] : f->op->in.at[n->operand]);
+		f->in[n->operand].dtype = n->dtype;          /* a product's memory may become another type's */
 	}
 	for (int i = 0; i < f->nout; i++) {
 		int into = f->p->outs.at[i].into;
@@ -103,14 +106,15 @@ static void tile(Fuse *f, int n)
 
 static void collapse(Fuse *f)
 {
-	int n = 0;
+	int n = 0, last = f->tail ? f->p->shape.rank - 1 : -1;  /* of a product: rows and columns stay apart */
 	for (int d = 0; d < f->p->shape.rank; d++) {
 		int64_t size = f->p->shape.dim[d];
 		if (size == 1) continue;
+		if (d == last && !n) f->dim[n++] = 1;
 		f->dim[n] = size;
 		for (int i = 0; i < f->nin + f->nout; i++) f->in[i].stride[n] = f->in[i].stride[d];
 		f->folded = (f->folded & ~(1u << n)) | (f->p->folded >> d & 1) << n;
-		if (n && merges(f, f->dim, n - 1, n)) {
+		if (n && d != last && merges(f, f->dim, n - 1, n)) {
 			f->dim[n - 1] *= size;
 			for (int i = 0; i < f->nin + f->nout; i++) f->in[i].stride[n - 1] = f->in[i].stride[n];
 		} else n++;
@@ -119,7 +123,7 @@ static void collapse(Fuse *f)
 		f->dim[n++] = 1;
 		for (int i = 0; i < f->nin + f->nout; i++) f->in[i].stride[0] = 1;
 	}
-	if (tiles(f, n)) tile(f, n--);
+	if (!f->tail && tiles(f, n)) tile(f, n--);
 	f->rank = n;
 	f->width = f->dim[n - 1];
 	f->rows = 1;
@@ -155,7 +159,7 @@ static void choose_mode(Fuse *f)
 {
 	int64_t work = (int64_t)(PIECE_WORK / (4 + f->p->flops));
 	if (work < 1024) work = 1024;
-	f->mode = f->rank == 1 ? LINE : f->width <= NARROW ? NARROW_ROWS : WIDE;
+	f->mode = f->tail ? WIDE : f->rank == 1 ? LINE : f->width <= NARROW ? NARROW_ROWS : WIDE;
 	f->block = choose_block(f);
 	f->piece = f->width < 2 * PIECE ? f->width : PIECE;
 	f->block_rows = f->mode == NARROW_ROWS ? f->block / f->width : 1;

@@ -130,7 +130,7 @@ static void emit_op(Emit *e, const Op *op, size_t frame)
 /* Views have no code of their own: the first user declares their pointer. */
 static int is_view(const Op *op)
 {
-	return op->out.n && !op_is(op, CALLS) && op->code != OP_fused && op_output_aliases(op, 0) >= 0 && !op_modifies(op, 0);
+	return op->out.n && !op_is(op, CALLS) && !op_pattern(op) && op_output_aliases(op, 0) >= 0 && !op_modifies(op, 0);
 }
 
 /* --- functions ---------------------------------------------------------------------------------------------------- */

@@ -142,14 +142,15 @@ static Held put(Narrow *w, const FuseNode *n)
 
 const Pattern *narrow_pattern(Arena *mem, const Op *op)
 {
-	const Pattern *p = fused_pattern(op);
+	const Pattern *p = op_pattern(op);
 	Pattern *to = NEW(mem, Pattern);
-	if (!p || p->outs.n != op->out.n) return NULL;
+	if (!p || p->outs.n > op->out.n) return NULL;
 	Narrow w = { mem, p, to, NEWN(mem, Held, p->nodes.n + 1) };
 	to->shape = p->shape;
 	to->label = p->label;
 	to->flops = p->flops;
 	to->folded = p->folded;
+	to->product = p->product;
 	for (int i = 0; i < p->nodes.n; i++) w.held[i] = put(&w, &p->nodes.at[i]);
 	for (int i = 0; i < p->outs.n; i++) {
 		FuseOut out = p->outs.at[i];

@@ -4,6 +4,6 @@
 
 #include "compiler/passes/fuse.h"
 
-const Pattern *narrow_pattern(Arena *mem, const Op *op);       /* of an OP_fused; classes are those of rt_own_class, no integer has a norm */
+const Pattern *narrow_pattern(Arena *mem, const Op *op);       /* of an op that has one; classes are those of rt_own_class, no integer has a norm */
 
 #endif

@@ -11,8 +11,8 @@ static double weigh_op(const Op *op, const double *callee)
 	for (int c = 0; c < 2; c++)
 		if (op->callee[c]) calls += callee[op->callee[c]->index];
 	if (op->code == OP_repeat) return calls * (double)op_attr(op, "repeat_count")->i;
-	if (op->code != OP_fused) return calls;
-	const Pattern *p = fused_pattern(op);
+	const Pattern *p = op_pattern(op);
+	if (!p) return calls;
 	double blocks = (double)((shape_nelems(p->shape) + PXLRT_BLOCK - 1) / PXLRT_BLOCK);
 	return calls + blocks * p->nodes.n;
 }

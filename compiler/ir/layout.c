@@ -13,13 +13,13 @@
 static int is_modifier(const Op *op)
 {
 	const OpDef *d = op_table[op->code];
-	return op->code == OP_fused || d->shares || (op->inplace && d->inplace == MODIFIES);
+	return op_pattern(op) || d->shares || (op->inplace && d->inplace == MODIFIES);
 }
 static int is_view(const Op *op) { return op->inplace && op_table[op->code]->inplace != MODIFIES; }
 
 int op_shares(const Op *op, int out)
 {
-	if (op->code == OP_fused) return pattern_alias(op->attr[0].p, out);
+	if (op_pattern(op)) return pattern_alias(op_pattern(op), out);
 	if (op_table[op->code]->shares) return op_table[op->code]->shares(op, out);
 	if (!op->in.n || !op->in.at[0]) return -1;
 	if (is_modifier(op)) return out == 0 ? 0 : -1;
@@ -129,7 +129,7 @@ int op_modifies(const Op *op, int i)
 		if (!op_by_ref(op, i)) return 0;
 		return op->modified.at[i] == BY_REF_WHOLE || graph_modifies_input(op->callee[0], i);
 	}
-	if (op->code == OP_fused) return pattern_writes(op->attr[0].p, i);
+	if (op_pattern(op)) return pattern_writes(op_pattern(op), i);
 	if (op_table[op->code]->modifies) return op_table[op->code]->modifies(op, i);
 	return (i == 0 && is_modifier(op)) || (i < 32 && (op_table[op->code]->writes >> i & 1));
 }

@@ -114,13 +114,6 @@ OPDEF(conditional, .type = "If", .family = "control", .informed = "conditional_w
 	       "shapes and dtypes. Inputs can't be passed by reference.",
 	.formula = "y = cond ? then_branch(…) : else_branch(…)");
 
-/* The pattern knows the results, and passes make them with ir_new_result: nothing is left to infer. */
-static int infer_fused(Infer *in)
-{
-	in->nout = 0;
-	return 1;
-}
-
 OPDEF(fused, .type = "Fused", .family = "control", .params = PARAMS({ "pattern", P_PATTERN }, { "ts", P_TENSORS }), .nout = -2,
-	.traits = INTERNAL | STRIDED | GRAD_ERROR, .infer = infer_fused,
+	.traits = INTERNAL | STRIDED | GRAD_ERROR, .infer = infer_pattern,
 	.doc = "A group of elementwise ops computed in one loop.", .formula = "y = pattern(t0, t1, …)");

@@ -176,7 +176,7 @@ static int takes_matrix(const Op *op, int i, const Layout *l)
 	return side_of(op->in.at[i]->spec.shape, l->stride, i == left + 1).ok;
 }
 
-typedef struct Gemm { Side a, b; int nb, act; int64_t m, bdim[MAX_RANK], sa[MAX_RANK], sb[MAX_RANK], sc[MAX_RANK]; double alpha, beta; } Gemm;
+typedef struct Gemm { Side a, b; int nb; int64_t m, bdim[MAX_RANK], sa[MAX_RANK], sb[MAX_RANK], sc[MAX_RANK]; double alpha, beta; } Gemm;
 
 static int64_t batch_stride(const Side *v, int batch_rank, int i)
 {
@@ -216,8 +216,8 @@ static Gemm gemm_of(Emit *e, const Op *op, int left)
 
 static const char *gemm_static(Emit *e, const Gemm *g, DType t)
 {
-	return emit_static(e, "struct pxlrt_gemm", "{ %d, %d, %d, %d, %d, %d, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
-		", %s, %s, %s, %s, %s, %s }", t, g->a.trans, g->b.trans, g->act, emit_bf16(e, t), g->nb, g->m, g->b.cols, g->a.cols, g->a.ld, g->b.ld, g->b.cols,
+	return emit_static(e, "struct pxlrt_gemm", "{ %d, %d, %d, %d, %d, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
+		", %s, %s, %s, %s, %s, %s }", t, g->a.trans, g->b.trans, emit_bf16(e, t), g->nb, g->m, g->b.cols, g->a.cols, g->a.ld, g->b.ld, g->b.cols,
 		emit_float(e, g->alpha), emit_float(e, g->beta), emit_longs(e, g->bdim, g->nb), emit_longs(e, g->sa, g->nb), emit_longs(e, g->sb, g->nb),
 		emit_longs(e, g->sc, g->nb));
 }
@@ -266,49 +266,23 @@ OPDEF(matmul_pow2scaled, .type = "MatMulPow2Scaled", .family = "linalg",
 
 /* --- gemm: a product with what follows it --------------------------------------------------------------------------- */
 
-static const char *const acts[] = { "none", "relu", "gelu", 0 };
-
-static int check_bias(Infer *in, int i, int64_t n)
-{
-	const Tensor *bias = infer_tensor(in, i);
-	if (!bias || (bias->spec.shape.rank == 1 && bias->spec.shape.dim[0] == n && bias->spec.dtype == infer_in(in, 0).dtype)) return 1;
-	return infer_error(in, E0311, "the bias of `gemm` does not fit its columns"), 0;
-}
-
-static int infer_gemm(Infer *in)
-{
-	Shape y = { 0 };
-	int drop, act = infer_word(in, "act", acts);
-	if (act < 0 || !equal_floats(in, 0, 1) || !product_shape(in, 0, 1, &y, &drop) || !check_bias(in, 2, y.dim[y.rank - 1])) return 0;
-	in->nout = act ? 2 : 1;
-	in->out[0] = in->out[1] = (Spec){ .dtype = infer_in(in, 0).dtype, .shape = dropped(y, drop) };
-	return 1;
-}
-
-static int act_of(const Op *op)
-{
-	static const int kind[] = { PXLRT_ACT_NONE, PXLRT_ACT_RELU, PXLRT_ACT_GELU };
-	int i = 0;
-	while (acts[i + 1] && strcmp(acts[i], op_attr(op, "act")->s)) i++;
-	return kind[i];
-}
-
 static void emit_gemm(Emit *e, const Op *op)
 {
 	Gemm g = gemm_of(e, op, 0);
-	g.act = act_of(op);
-	g.alpha = op_attr(op, "alpha")->f;
-	int has_bias = op->in.n > 2 && op->in.at[2];
-	emit_rt(e, op, "matmul(ln, &%s, %s, %s, %s, %s, %s)", gemm_static(e, &g, op->in.at[0]->spec.dtype), emit_in(e, op, 0), emit_in(e, op, 1),
-	        emit_out(e, op, 0), has_bias ? emit_in(e, op, 2) : "0", op->out.n > 1 ? emit_out(e, op, 1) : "0");
+	EmitTail t = emit_tail(e, op);
+	if (!t.name) return;                                 /* no elements: nothing to do */
+	emit_line(e, "{");
+	emit_line(e, "\tvoid *const p[] = { %s };", t.pointers);
+	emit_rt(e, op, "matmul(ln, &%s, %s, %s, %s, %s, p)", gemm_static(e, &g, op->in.at[0]->spec.dtype), emit_in(e, op, 0), emit_in(e, op, 1),
+	        emit_ptr(e, t.product), t.name);
+	emit_line(e, "}");
 }
 
 OPDEF(gemm, .type = "Gemm", .family = "linalg",
-	.params = PARAMS({ "lhs", P_TENSOR }, { "rhs", P_TENSOR }, { "bias", P_OPT_TENSOR, OPTIONAL }, { "act", P_STR, OPTIONAL, STR_DEFAULT("none") },
-		{ "alpha", P_FLOAT, OPTIONAL, FLOAT_DEFAULT(1) }),
-	.nout = -2, .traits = PURE | STRIDED | INTERNAL | GRAD_ERROR, .infer = infer_gemm, .takes = takes_matrix, .emit = emit_gemm, .flops = 2, .sample = { -1, 1 },
-	.doc = "A matrix product, times alpha, plus a bias per column; with an activation there is a second result that has it applied.",
-	.formula = "c = alpha * a @ b + bias, y = act(c)");
+	.params = PARAMS({ "pattern", P_PATTERN }, { "lhs", P_TENSOR }, { "rhs", P_TENSOR }, { "ts", P_TENSORS }),
+	.nout = -2, .traits = STRIDED | INTERNAL | GRAD_ERROR, .infer = infer_pattern, .takes = takes_matrix, .emit = emit_gemm, .flops = 2,
+	.doc = "A matrix product and the group of elementwise ops behind it, computed for each part of the product as soon as that is done.",
+	.formula = "y = pattern(lhs @ rhs, t0, t1, …)");
 
 static int infer_gemm_acc(Infer *in)
 {

@@ -125,6 +125,12 @@ const char *op_group_family(const char *group);             /* "collectives" →
 int   op_param(const OpDef *d, const char *name);           /* index, or -1 */
 int   op_operand(const OpDef *d, int param);                /* index into op->in of a tensor parameter, or -1 */
 static inline const OpDef *op_def(const Op *op) { return op_table[op->code]; }
+/* the group of elementwise ops it stands for, wholly or in part; NULL: none */
+static inline Pattern *op_pattern(const Op *op)
+{
+	const Param *q = op_table[op->code]->params;
+	return q && q->kind == P_PATTERN ? op->attr[0].p : NULL;
+}
 static inline int op_is(const Op *op, unsigned trait) { return (op_table[op->code]->traits & trait) != 0; }
 /* what it is called in listings: its type, or the name that the model gave it */
 const char *op_type_name(const Op *op);
@@ -179,6 +185,7 @@ int infer_run(Infer *in);
 Diag *infer_error(Infer *in, DiagCode code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static inline Spec infer_in(const Infer *in, int i) { return in->op->in.at[i]->spec; }
 static inline Tensor *infer_tensor(const Infer *in, int i) { return i < in->op->in.n ? in->op->in.at[i] : 0; }
+int infer_pattern(Infer *in);            /* of what passes make: they say what the results are */
 int infer_same(Infer *in);               /* result like operand 0 */
 int infer_broadcast(Infer *in);          /* equal dtypes, broadcast shapes; in-place: operand 0's shape */
 int infer_compare(Infer *in);            /* the same with bool result */

@@ -13,6 +13,8 @@
  *     block all loads come before the first store, and blocks may run in any order;
  *   - a fold is new memory, written when its values are made; all folds of a pattern go over the same axes of `shape`, and
  *     fold_space() can say how;
+ *   - in an OP_gemm operands 0 and 1 are those of a product, and a load of operand 0 is of that product, which lies
+ *     contiguously in result `product` until the pattern's value for that result, if it has one, is stored over it;
  *   - a result may share memory with an operand of equal element size and layout (the memory plan
  *     does that when the operand dies), under the same rule.
  *
@@ -63,6 +65,7 @@ struct Pattern {
 	unsigned folded;         /* axes that folds go over */
 	const char *label;       /* what was fused, for comments: "Add.101 Gelu.103" */
 	double flops;            /* per element */
+	int product;             /* of an OP_gemm: result in whose memory the product is made; behind `outs` there may be one just for that */
 };
 
 int dtype_class(DType t);                                /* PXLRT_F32 …; float8 loads as f32 */
@@ -72,7 +75,6 @@ int fuse_const(Arena *a, Pattern *p, DType t, double x, Span at);        /* x ro
  * Returns the node of its value, or -1 with the reason in why (our own fault: a bad .expr). */
 int fuse_bind(Arena *a, Pattern *p, const Op *op, const int *node, Buf *why);
 
-static inline Pattern *fused_pattern(const Op *op) { return op->attr[0].p; }      /* op->code == OP_fused */
 int  fold_space(Shape s, unsigned axes, int64_t dim[4]); /* s as pxlrt_fold.dim; 0: it has more parts than that, or none is folded */
 void pattern_print(const Pattern *p, Buf *out);          /* "n2 = add.f32(n0, n1); out0 = n2": in textual IR and comments */
 

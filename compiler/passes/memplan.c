@@ -144,7 +144,7 @@ static int can_replace(FramePlan *f, const Op *op, int k, int i, int step)
 	Tensor *y = op->out.at[k], *x = op->in.at[i];
 	Layout l = layout_of(x);
 
-	if (fused_pattern(op)->outs.at[k].fold || f->block_of[l.root->index] < 0 || f->gp->last[l.root->index] != step) return 0;
+	if (op_pattern(op)->outs.at[k].fold || f->block_of[l.root->index] < 0 || f->gp->last[l.root->index] != step) return 0;
 	if (dtype_size(x->spec.dtype) != dtype_size(y->spec.dtype) || !shape_eq(x->spec.shape, y->spec.shape)) return 0;
 	if (!layout_contiguous(&l, x->spec.shape) || l.offset) return 0;
 	return tensor_bytes(l.root) == tensor_bytes(x);
@@ -162,11 +162,14 @@ static int read_once(const Op *op, int i)
 
 static int take_over(FramePlan *f, const Op *op, int k, int step, char *taken)
 {
-	if (op->code != OP_fused) return -1;
-	for (int i = 0; i < op->in.n; i++) {
+	const Pattern *p = op_pattern(op);
+	int from = op->code == OP_gemm ? 2 : 0;          /* a product reads its operands to the end, and its memory is written before any other */
+
+	if (!p || (op->code == OP_gemm && (k == p->product || k >= p->outs.n))) return -1;
+	for (int i = from; i < op->in.n; i++) {
 		Tensor *root;
 		if (!op->in.at[i] || taken[i] || !can_replace(f, op, k, i, step) || !read_once(op, i)) continue;
-		if (pattern_writes(fused_pattern(op), i)) continue;      /* that memory gets another result */
+		if (pattern_writes(p, i)) continue;      /* that memory gets another result */
 		taken[i] = 1;
 		root = storage_root(op->in.at[i]);
 		return f->block_of[root->index];

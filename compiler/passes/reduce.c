@@ -23,7 +23,7 @@ static int follows_only(const Op *op, const Op *loop)
 
 static int may_end(const Op *loop, const Op *op)
 {
-	Shape s = fused_pattern(loop)->shape;
+	Shape s = op_pattern(loop)->shape;
 	struct pxlrt_fold d = { .width = 1, .folds = PXLRT_FOLDS };
 	int64_t dim[4];
 	int kind = reduce_kind(op);
@@ -54,19 +54,19 @@ static int is_stored(const Op *loop, int k, const Ends *ends)
 	int folded = 0;
 
 	for (int i = 0; i < ends->n; i++) folded += ends->at[i].out == k;
-	return fused_pattern(loop)->outs.at[k].into >= 0 || t->uses.n > folded || is_output(t);
+	return op_pattern(loop)->outs.at[k].into >= 0 || t->uses.n > folded || is_output(t);
 }
 
 static Tensor *add_result(PassCx *cx, Op *loop, FuseOut out, Tensor *old)
 {
-	vec_push(cx->mem, &fused_pattern(loop)->outs, out);
+	vec_push(cx->mem, &op_pattern(loop)->outs, out);
 	return ir_new_result(loop, old->spec, take_name(old));
 }
 
 static void add_ends(Rewrite *rw, Op *loop, const Ends *ends)
 {
 	PassCx *cx = rw->cx;
-	const Pattern *was = fused_pattern(loop);
+	const Pattern *was = op_pattern(loop);
 	Pattern *p = NEW(cx->mem, Pattern);
 	AttrVal attrs[2] = { attr_ptr(p), { 0 } };
 	Tensor **with = NEWN(cx->mem, Tensor *, loop->out.n);
@@ -93,7 +93,7 @@ static void add_ends(Rewrite *rw, Op *loop, const Ends *ends)
 static void find_ends(Rewrite *rw, const Written *w, Op *op)
 {
 	(void)w;
-	if (op->code != OP_fused || op->in.n + op->out.n + PXLRT_FOLDS > PXLRT_FOLD_POINTERS || !shape_nelems(fused_pattern(op)->shape)) return;
+	if (op->code != OP_fused || op->in.n + op->out.n + PXLRT_FOLDS > PXLRT_FOLD_POINTERS || !shape_nelems(op_pattern(op)->shape)) return;
 	Ends ends = ends_of(rw->cx, op);
 	if (ends.n) add_ends(rw, op, &ends);
 }

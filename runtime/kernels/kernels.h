@@ -150,7 +150,7 @@ static inline int is_outside(long at, long lo, long hi) { return (unsigned long)
 /* --- entries of the table, one file each ------------------------------------------------------------------ */
 int k_each(struct pxlrt_lane *, int (*)(const struct pxlrt *, struct pxlrt_lane *, void *const *, long, long), void *const *, long, long);
 int k_fold(struct pxlrt_lane *, const struct pxlrt_fold *, pxlrt_rows, void *const *);
-int k_matmul(struct pxlrt_lane *, const struct pxlrt_gemm *, const void *, const void *, void *, const void *, void *);
+int k_matmul(struct pxlrt_lane *, const struct pxlrt_gemm *, const void *, const void *, void *, pxlrt_rows, void *const *);
 int k_reduce(struct pxlrt_lane *, const struct pxlrt_reduce *, const void *, void *);
 int k_copy(struct pxlrt_lane *, const struct pxlrt_copy *, const void *, void *);
 int k_argmax(struct pxlrt_lane *, const struct pxlrt_axis *, int, const void *, int *);

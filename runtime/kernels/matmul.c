@@ -1,4 +1,4 @@
-/* matmul.c — matrix products in C with the inner loops of gemm.h: those that pack nothing, and the epilogue of all.
+/* matmul.c — matrix products in C with the inner loops of gemm.h: those that pack nothing, and the entry of all.
  *
  * A row-major b that stays in the second cache is streamed where it stands, since packing it would only cost, and so is
  * any b for few rows.  Few rows against a transposed b are dot products, and so are narrow results, for which a row-major
@@ -8,8 +8,11 @@
 #include <string.h>
 
 /* Dot products shorter than DOT_LEAST are not worth their final
- * sums; of WIDE columns and few rows a stretch of WIDE_K stays in the pages that are open; DOT_K is as far as the rows of a tile stay in the first cache; NARROW × DOT_K elements fit the scratch. */
+ * sums; of WIDE columns and few rows a stretch of WIDE_K stays in the pages that are open; DOT_K is as far as the rows of a tile
+ * stay in the first cache; NARROW × DOT_K elements fit the scratch.  STAYS_B elements of b leave room beside them in the second
+ * cache; rows of a come back to STRIP_N columns of b soon enough. */
 enum { FEW_ROWS = 16, DOT_ROWS = 96, PLACED_K = 2048, DOT_LEAST = 48, DOT_K = 800, NARROW = 12, LITTLE = 64, WIDE = 1536, WIDE_K = 8 };
+enum { STAYS_B = 1 << 18, STRIP_N = 288 };
 
 static const GemmIsa *loops_of(RtLane *ln, int dtype) { return dtype == DT_F64 ? isa_of(ln)->gemm_f64 : isa_of(ln)->gemm_f32; }
 
@@ -20,16 +23,17 @@ long gemm_batch(const struct pxlrt_gemm *d)
 	return n;
 }
 
-GemmItem gemm_item(const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y, long i)
+GemmItem gemm_item(const GemmCall *x, long i)
 {
+	const struct pxlrt_gemm *d = x->d;
 	long oa = 0, ob = 0, oc = 0;
-	for (int x = d->nb - 1; x >= 0; x--) {
-		long at = i % d->bdim[x];
-		i /= d->bdim[x];
-		oa += at * d->sa[x], ob += at * d->sb[x], oc += at * d->sc[x];
+	for (int k = d->nb - 1; k >= 0; k--) {
+		long at = i % d->bdim[k];
+		i /= d->bdim[k];
+		oa += at * d->sa[k], ob += at * d->sb[k], oc += at * d->sc[k];
 	}
 	int t = d->dtype;
-	return (GemmItem){ d, at_elem(a, t, oa), at_elem(b, t, ob), at_elem_mut(c, t, oc), bias, y ? at_elem_mut(y, t, oc) : NULL };
+	return (GemmItem){ d, at_elem(x->a, t, oa), at_elem(x->b, t, ob), at_elem_mut(x->c, t, oc), x->tail ? oc / d->ldc : 0, x->tail, x->p };
 }
 
 /* --- cutting ------------------------------------------------------------------------------------------------ */
@@ -57,63 +61,30 @@ static int is_placed(const struct pxlrt_gemm *d)
 }
 
 /* 16 pieces are enough for any pool; a piece is worth at least a quarter of a million multiply-adds.  Pieces of columns share
- * nothing of b; those of operands rounded to bf16 pack their own, in scratch, and so are cut both ways. */
+ * nothing of b; those of operands rounded to bf16 pack their own, in scratch, and so are cut both ways.  Many rows against a b that
+ * stays are cut into rows: a piece of c is one stretch of memory then, for what follows too. */
 static GemmCut cut_of(const struct pxlrt_gemm *d, const GemmIsa *isa)
 {
 	int narrow = is_narrow(d), both = gemm_is_bf16(d), unit = is_dots(d) && !both ? isa->lanes : isa->cols;
+	int rows = !narrow && !both && d->m >= 256 && (double)d->k * (double)d->n <= STAYS_B;
 	GemmCut c = { narrow ? even_piece(d->m, 1024, isa->rows) : both ? even_piece(d->m, TILE_M, isa->rows) : d->m,
 	              narrow ? d->n : even_piece(d->n, both && d->k >= DOT_LEAST ? TILE_N : 1024, unit), 1, 1 };
 	for (;;) {
 		c.rows = (d->m + c.m - 1) / c.m, c.cols = (d->n + c.n - 1) / c.n;
 		if (c.rows * c.cols >= 16 || (double)c.m * (double)c.n * (double)d->k <= 5e5) return c;
 		long m = even_piece(c.m, (c.m + 1) / 2, isa->rows), n = even_piece(c.n, (c.n + 1) / 2, unit);
-		if (both && d->k < DOT_LEAST && m < c.m && m >= 32) c.m = m;
+		if ((rows || (both && d->k < DOT_LEAST)) && m < c.m && m >= 32) c.m = m;
 		else if (!narrow && n < c.n && n >= (both ? 3 : 2) * isa->cols) c.n = n;
 		else if ((narrow || both) && m < c.m && m >= 64) c.m = m;
 		else return c;
 	}
 }
 
-/* --- bias and activation -------------------------------------------------------------------------------------- */
+/* --- what follows ------------------------------------------------------------------------------------------------ */
 
-/* a row's piece in class blocks; 16-bit floats go through a block and are rounded after each of the two steps */
-static void epilogue_row(const struct pxlrt *rt, const GemmItem *g, long at, long j, long n)
+int gemm_epilogue(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n)
 {
-	int t = g->d->dtype, act = g->d->act;
-	float c[PXLRT_BLOCK], b[PXLRT_BLOCK];
-	rt->ld[t](c, at_elem(g->c, t, at), 1, n);
-	if (g->bias) {
-		rt->ld[t](b, at_elem(g->bias, t, j), 1, n);
-		rt->f32.add(c, c, b, n);
-		rt->st[t](at_elem_mut(g->c, t, at), 1, c, n);
-		if (rt->norm[t]) rt->norm[t](c, n);
-	}
-	if (act == PXLRT_ACT_NONE) return;
-	(act == PXLRT_ACT_RELU ? rt->f32.relu : rt->f32.gelu)(c, c, n);
-	rt->st[t](at_elem_mut(g->y, t, at), 1, c, n);
-}
-
-#define EPILOGUE_ROW(S, T) \
-static void epilogue_row_##S(const struct pxlrt *rt, const GemmItem *g, long at, long j, long n) \
-{ \
-	T *c = (T *)(void *)g->c + at; \
-	if (g->bias) rt->S.add(c, c, (const T *)(const void *)g->bias + j, n); \
-	if (g->d->act == PXLRT_ACT_RELU) rt->S.relu((T *)(void *)g->y + at, c, n); \
-	if (g->d->act == PXLRT_ACT_GELU) rt->S.gelu((T *)(void *)g->y + at, c, n); \
-}
-EPILOGUE_ROW(f32, float)
-EPILOGUE_ROW(f64, double)
-
-void gemm_epilogue(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n)
-{
-	const struct pxlrt *rt = table_of(ln);
-	int t = g->d->dtype;
-	if (!g->bias && g->d->act == PXLRT_ACT_NONE) return;
-	for (long i = i0; i < i0 + m; i++) {
-		if (t == DT_F32) epilogue_row_f32(rt, g, i * g->d->ldc + j0, j0, n);
-		else if (t == DT_F64) epilogue_row_f64(rt, g, i * g->d->ldc + j0, j0, n);
-		else for (long j = j0; j < j0 + n; j += PXLRT_BLOCK) epilogue_row(rt, g, i * g->d->ldc + j, j, min_l(PXLRT_BLOCK, j0 + n - j));
-	}
+	return g->tail ? g->tail(table_of(ln), &ln->pub, g->p, g->row + i0, g->row + i0 + m, j0, j0 + n) : 0;
 }
 
 /* --- nothing packed --------------------------------------------------------------------------------------------------- */
@@ -189,22 +160,24 @@ static void dots_k(RtLane *ln, const GemmItem *g, const GemmIsa *isa, long k0, l
 	isa->direct_t(k, a, d->lda, b, ldb, at_elem_mut(g->c, d->dtype, i0 * d->ldc + j0), d->ldc, m, n, d->alpha, beta);
 }
 
-void gemm_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n)
+int gemm_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n)
 {
 	const struct pxlrt_gemm *d = g->d;
 	const GemmIsa *isa = loops_of(ln, d->dtype);
 	int dots = is_dots(d), wide = m <= 4 && n >= WIDE;
-	long k = 0, most = dots ? even_piece(max_l(d->k, 1), DOT_K, isa->lanes) : wide ? WIDE_K : PLACED_K;
+	long k = 0, strip = m > FEW_ROWS ? STRIP_N : n;
+	long most = dots ? even_piece(max_l(d->k, 1), DOT_K, isa->lanes) : wide ? WIDE_K : PLACED_K;
 	do {
 		long kn = min_l(most, d->k - k);
-		(dots ? dots_k : placed_k)(ln, g, isa, k, kn, i0, m, j0, n, k ? 1 : d->beta);
+		if (dots) dots_k(ln, g, isa, k, kn, i0, m, j0, n, k ? 1 : d->beta);
+		else for (long j = 0; j < n; j += strip) placed_k(ln, g, isa, k, kn, i0, m, j0 + j, min_l(strip, n - j), k ? 1 : d->beta);
 		k += kn;
 	} while (k < d->k);
-	gemm_epilogue(ln, g, i0, m, j0, n);
+	return gemm_epilogue(ln, g, i0, m, j0, n);
 }
 
 /* bf16 in memory: the tile is accumulated in f32 at the end of scratch, then rounded once */
-static void bf16_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n)
+static int bf16_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n)
 {
 	const struct pxlrt_gemm *d = g->d;
 	const struct pxlrt *rt = table_of(ln);
@@ -215,34 +188,31 @@ static void bf16_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, l
 		gemm_bf16_part(ln, g, i0, m, j0, n, (char *)acc, n, d->beta);
 		for (long i = 0; i < m; i++) rt->st[d->dtype](at_elem_mut(g->c, d->dtype, (i0 + i) * d->ldc + j0), 1, acc + i * n, n);
 	}
-	gemm_epilogue(ln, g, i0, m, j0, n);
+	return gemm_epilogue(ln, g, i0, m, j0, n);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------------------------- */
 
-typedef struct GemmRun {
-	const struct pxlrt_gemm *d;
-	const void *a, *b, *bias;
-	void *c, *y;
-	GemmCut cut;
-} GemmRun;
+typedef struct GemmRun { const GemmCall *call; GemmCut cut; } GemmRun;
 
 static int run_tiles(RtLane *ln, void *ctx, long lo, long hi)
 {
-	GemmRun *r = ctx;
+	const GemmRun *r = ctx;
+	const struct pxlrt_gemm *d = r->call->d;
 	long per = r->cut.rows * r->cut.cols;
-	for (long i = lo; i < hi; i++) {
-		GemmItem g = gemm_item(r->d, r->a, r->b, r->c, r->bias, r->y, i / per);
+	int st = 0;
+	for (long i = lo; i < hi && !st; i++) {
+		GemmItem g = gemm_item(r->call, i / per);
 		long i0 = i % per / r->cut.cols * r->cut.m, j0 = i % per % r->cut.cols * r->cut.n;
-		(gemm_is_bf16(r->d) ? bf16_tile : gemm_tile)(ln, &g, i0, min_l(r->cut.m, r->d->m - i0), j0, min_l(r->cut.n, r->d->n - j0));
+		st = (gemm_is_bf16(d) ? bf16_tile : gemm_tile)(ln, &g, i0, min_l(r->cut.m, d->m - i0), j0, min_l(r->cut.n, d->n - j0));
 	}
-	return 0;
+	return st;
 }
 
 /* One column of a product with a transposed a: as the transposed product it is one row, and a is read where it stands. */
-static int is_row_turned(const struct pxlrt_gemm *d, const void *bias)
+static int is_row_turned(const struct pxlrt_gemm *d)
 {
-	return d->n == 1 && d->m > 1 && d->ta && (d->tb || d->ldb == 1) && d->ldc == 1 && !bias && d->act == PXLRT_ACT_NONE;
+	return d->n == 1 && d->m > 1 && d->ta && (d->tb || d->ldb == 1) && d->ldc == 1;
 }
 
 static struct pxlrt_gemm row_turned(const struct pxlrt_gemm *d)
@@ -256,18 +226,19 @@ static struct pxlrt_gemm row_turned(const struct pxlrt_gemm *d)
 	return t;
 }
 
-int k_matmul(struct pxlrt_lane *lane, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y)
+int k_matmul(struct pxlrt_lane *lane, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, pxlrt_rows tail, void *const *p)
 {
+	GemmCall x = { d, a, b, c, tail, p };
 	RtLane *ln = rt_lane(lane);
 	const GemmIsa *isa = loops_of(ln, d->dtype);
 	if (d->m <= 0 || d->n <= 0) return 0;
-	if (is_row_turned(d, bias)) {
+	if (!tail && is_row_turned(d)) {
 		struct pxlrt_gemm t = row_turned(d);
-		return k_matmul(lane, &t, b, a, c, NULL, y);
+		return k_matmul(lane, &t, b, a, c, NULL, NULL);
 	}
-	if (gemm_is_thin(d)) return gemm_thin(ln, d, a, b, c, bias, y);
-	if (!gemm_is_bf16(d) && (d->dtype < DT_F32 || !(is_dots(d) || is_placed(d)))) return gemm_packed(ln, d, isa, a, b, c, bias, y);
-	GemmRun r = { d, a, b, bias, c, y, cut_of(d, isa) };
+	if (gemm_is_thin(d)) return gemm_thin(ln, &x);
+	if (!gemm_is_bf16(d) && (d->dtype < DT_F32 || !(is_dots(d) || is_placed(d)))) return gemm_packed(ln, &x, isa);
+	GemmRun r = { &x, cut_of(d, isa) };
 	double ns = (double)r.cut.m * (double)r.cut.n * (double)(d->k + 4) * 0.02;
 	long n = gemm_batch(d) * r.cut.rows * r.cut.cols;
 	return span_run(ln, run_tiles, &r, n, piece_of(n, ns));

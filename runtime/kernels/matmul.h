@@ -43,18 +43,21 @@ typedef struct GemmBf16 {
 	void (*direct)(long kn, const void *a, const float *b, long ldb, float *c, long ldc, long m, long n, double alpha, double beta);
 } GemmBf16;
 
-/* one product of a batch: d with this item's operands */
-typedef struct GemmItem { const struct pxlrt_gemm *d; const char *a, *b; char *c; const char *bias; char *y; } GemmItem;
+/* what `matmul` is called with */
+typedef struct GemmCall { const struct pxlrt_gemm *d; const void *a, *b; void *c; pxlrt_rows tail; void *const *p; } GemmCall;
 
-/* item i of the batch, i counting row-major over d->bdim; y follows c's strides */
-GemmItem gemm_item(const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y, long i);
+/* one product of a batch: d with this item's operands; its first row is row `row` of c */
+typedef struct GemmItem { const struct pxlrt_gemm *d; const char *a, *b; char *c; long row; pxlrt_rows tail; void *const *p; } GemmItem;
+
+/* item i of the batch, i counting row-major over d->bdim */
+GemmItem gemm_item(const GemmCall *x, long i);
 long gemm_batch(const struct pxlrt_gemm *d);
 
-/* bias and activation on the rectangle [i0, i0 + m) × [j0, j0 + n) of a finished c */
-void gemm_epilogue(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n);
+/* the tail on the rectangle [i0, i0 + m) × [j0, j0 + n) of a finished c */
+int gemm_epilogue(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n);
 
 /* a rectangle of c, whole k, on the caller's thread, b where it stands; ln->scratch is used up to its middle */
-void gemm_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n);
+int gemm_tile(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n);
 
 /* the same, c = alpha a b + beta c in f32 (f64 where d is that) and no epilogue; operands rounded to bf16 */
 void gemm_bf16_part(RtLane *ln, const GemmItem *g, long i0, long m, long j0, long n, char *c, long ldc, double beta);
@@ -63,7 +66,7 @@ static inline int gemm_is_bf16(const struct pxlrt_gemm *d) { return d->dtype == 
 
 /* so few rows that it is cut along k (thin.c) */
 int gemm_is_thin(const struct pxlrt_gemm *d);
-int gemm_thin(RtLane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y);
+int gemm_thin(RtLane *ln, const GemmCall *x);
 
 /* n in equal pieces of at most `most`, each a multiple of unit */
 static inline long even_piece(long n, long most, long unit)
@@ -76,6 +79,6 @@ static inline long even_piece(long n, long most, long unit)
 typedef struct GemmCut { long m, n, rows, cols; } GemmCut;
 
 /* what is packed: see packed.c */
-int gemm_packed(RtLane *ln, const struct pxlrt_gemm *d, const GemmIsa *isa, const void *a, const void *b, void *c, const void *bias, void *y);
+int gemm_packed(RtLane *ln, const GemmCall *x, const GemmIsa *isa);
 
 #endif

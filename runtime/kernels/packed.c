@@ -19,10 +19,9 @@ typedef struct Side { const char *p; long step, along; } Side;
 
 typedef struct Packed {
 	RtLane *ln;
+	const GemmCall *call;
 	const struct pxlrt_gemm *d;
 	const GemmIsa *isa;
-	const void *a, *b, *bias;
-	void *c, *y;
 	size_t size;                            /* of a number that is packed or summed up */
 	int turned, sums, a_packed, b_packed;   /* sums: the result is gathered in the room, and stored in the last round */
 	long m, n;                              /* of the product that is made */
@@ -82,7 +81,7 @@ static PackFn pack_of(const Packed *r)
 	return r->d->dtype == DT_F16 ? r->isa->pack_f16 : r->isa->pack;           /* bf16 is gemm_bf16.c's */
 }
 
-static GemmItem item_of(const Packed *r, long i) { return gemm_item(r->d, r->a, r->b, r->c, r->bias, r->y, i); }
+static GemmItem item_of(const Packed *r, long i) { return gemm_item(r->call, i); }
 
 /* --- stretches of k ---------------------------------------------------------------------------------------------------- */
 
@@ -129,23 +128,22 @@ static void load_sums(RtLane *ln, const Packed *r, const GemmItem *g, char *sums
 }
 
 /* the rectangle is whole: to its place, if it is not there yet, and through the epilogue */
-static void finish(RtLane *ln, const Packed *r, const GemmItem *g, const char *sums, long i, long m, long j, long n)
+static int finish(RtLane *ln, const Packed *r, const GemmItem *g, const char *sums, long i, long m, long j, long n)
 {
 	const struct pxlrt_gemm *d = r->d;
 	int t = d->dtype;
 	i += r->i0, j += r->j0;
 	if (r->turned) {
 		r->isa->turned(at_elem_mut(g->c, t, j * d->ldc + i), d->ldc, sums, sums_stride(r), n, m, d->beta);
-		gemm_epilogue(ln, g, j, n, i, m);
-		return;
+		return gemm_epilogue(ln, g, j, n, i, m);
 	}
 	for (long x = 0; r->sums && x < m; x++)
 		table_of(ln)->st[t](at_elem_mut(g->c, t, (i + x) * d->ldc + j), 1, (const float *)(const void *)sums + x * sums_stride(r), n);
-	gemm_epilogue(ln, g, i, m, j, n);
+	return gemm_epilogue(ln, g, i, m, j, n);
 }
 
 /* rows [i, i + m), columns [j, j + n) of the round; i and j at the begin of panels */
-static void tile(RtLane *ln, const Packed *r, long item, long i, long m, long j, long n)
+static int tile(RtLane *ln, const Packed *r, long item, long i, long m, long j, long n)
 {
 	const struct pxlrt_gemm *d = r->d;
 	GemmItem g = item_of(r, item);
@@ -164,30 +162,32 @@ static void tile(RtLane *ln, const Packed *r, long item, long i, long m, long j,
 		if (there < n) r->isa->block(k, pa, lda, pb, out + (size_t)there * r->size, ldo, m, n - there, d->alpha, at ? 1 : beta);
 		at += k;
 	} while (at < r->kn);
-	if (r->k0 + r->kn >= d->k) finish(ln, r, &g, sums, i, m, j, n);
+	return r->k0 + r->kn >= d->k ? finish(ln, r, &g, sums, i, m, j, n) : 0;
 }
 
 static int tiles(RtLane *ln, void *ctx, long lo, long hi)
 {
 	const Packed *r = ctx;
 	long per = r->cut.rows * r->cut.cols;
-	for (long x = lo; x < hi; x++) {
+	int st = 0;
+	for (long x = lo; x < hi && !st; x++) {
 		long i = x % per / r->cut.cols * r->cut.m, j = x % per % r->cut.cols * r->cut.n;
-		tile(ln, r, r->item + x / per, i, min_l(r->cut.m, r->mn - i), j, min_l(r->cut.n, r->nn - j));
+		st = tile(ln, r, r->item + x / per, i, min_l(r->cut.m, r->mn - i), j, min_l(r->cut.n, r->nn - j));
 	}
-	return 0;
+	return st;
 }
 
-/* enough tiles for any pool; one is worth at least a sixth of a million multiply-adds.  Where k is short c is what moves: whole rows of it, then. */
+/* enough tiles for any pool; one is worth at least a sixth of a million multiply-adds.  Where k is short c is what moves, and
+ * where b is packed it is read in order: whole rows of c, then. */
 static GemmCut cut_of(const Packed *r)
 {
 	const GemmIsa *isa = r->isa;
-	GemmCut c = { even_piece(r->mn, TILE_M, isa->rows), even_piece(r->nn, r->kn < SHORT_K ? 1024 : TILE_N, isa->cols), 0, 0 };
+	GemmCut c = { even_piece(r->mn, TILE_M, isa->rows), even_piece(r->nn, r->kn < SHORT_K || r->b_packed ? 1024 : TILE_N, isa->cols), 0, 0 };
 	for (;;) {
 		c.rows = (r->mn + c.m - 1) / c.m, c.cols = (r->nn + c.n - 1) / c.n;
 		if (r->items * c.rows * c.cols >= PIECES || (double)c.m * (double)c.n * (double)r->kn < 3.3e5) return c;
 		long m = even_piece(c.m, (c.m + 1) / 2, isa->rows), n = even_piece(c.n, (c.n + 1) / 2, isa->cols);
-		if (m < c.m && m >= 4 * isa->rows && (c.m >= c.n || n == c.n)) c.m = m;
+		if (m < c.m && m >= 4 * isa->rows && (r->b_packed || c.m >= c.n || n == c.n)) c.m = m;
 		else if (n < c.n) c.n = n;
 		else return c;
 	}
@@ -234,10 +234,11 @@ static int is_turned(const struct pxlrt_gemm *d)
 	return d->dtype >= DT_F32 && d->tb && (double)d->m * (double)(d->k + 2 * d->n) < (double)d->k * (double)d->n;
 }
 
-int gemm_packed(RtLane *ln, const struct pxlrt_gemm *d, const GemmIsa *isa, const void *a, const void *b, void *c, const void *bias, void *y)
+int gemm_packed(RtLane *ln, const GemmCall *x, const GemmIsa *isa)
 {
+	const struct pxlrt_gemm *d = x->d;
 	int native = d->dtype >= DT_F32;
-	Packed r = { .ln = ln, .d = d, .isa = isa, .a = a, .b = b, .bias = bias, .c = c, .y = y, .size = d->dtype == DT_F64 ? 8 : 4, .turned = is_turned(d) };
+	Packed r = { .ln = ln, .call = x, .d = d, .isa = isa, .size = d->dtype == DT_F64 ? 8 : 4, .turned = is_turned(d) };
 	r.sums = r.turned || !native;
 	r.a_packed = !native || (!r.turned && d->ta);
 	r.b_packed = !r.a_packed || !native || d->tb || d->m > PLACED_ROWS || (double)d->k * (double)d->n > PLACED_B;

@@ -30,10 +30,8 @@ static int piece(RtLane *ln, void *ctx, long i)
 	long at = i * t->k;
 	GemmItem g = { .d = &d, .a = at_elem(t->g.a, d.dtype, d.ta ? at * d.lda : at), .b = at_elem(t->g.b, d.dtype, at * d.ldb), .c = t->g.c };
 	d.k = min_l(t->k, d.k - at);
-	d.act = PXLRT_ACT_NONE;
 	if (i) g.c = sums_of(t, i), d.ldc = d.n, d.beta = 0;
-	gemm_tile(ln, &g, 0, d.m, 0, d.n);
-	return 0;
+	return gemm_tile(ln, &g, 0, d.m, 0, d.n);
 }
 
 /* rows [lo, hi): all pieces are there */
@@ -49,14 +47,14 @@ static int add_up(RtLane *ln, void *ctx, long lo, long hi)
 			if (d->dtype == DT_F64) rt->f64.add(row, row, sums, d->n);
 			else rt->f32.add(row, row, sums, d->n);
 		}
-	gemm_epilogue(ln, &t->g, lo, hi - lo, 0, d->n);
-	return 0;
+	return gemm_epilogue(ln, &t->g, lo, hi - lo, 0, d->n);
 }
 
-int gemm_thin(RtLane *ln, const struct pxlrt_gemm *d, const void *a, const void *b, void *c, const void *bias, void *y)
+int gemm_thin(RtLane *ln, const GemmCall *x)
 {
+	const struct pxlrt_gemm *d = x->d;
 	long pieces = pieces_of(d), k = (d->k + pieces - 1) / pieces;
-	Thin t = { gemm_item(d, a, b, c, bias, y, 0), (d->k + k - 1) / k, k, (char *)ln->scratch + RT_SCRATCH_BYTES - SUMS_BYTES };
+	Thin t = { gemm_item(x, 0), (d->k + k - 1) / k, k, (char *)ln->scratch + RT_SCRATCH_BYTES - SUMS_BYTES };
 	int st = rt_pool_run(ln, piece, &t, t.pieces);
 	return st ? st : span_run(ln, add_up, &t, d->m, piece_of(d->m, (double)d->n * 0.5));
 }

@@ -1,13 +1,15 @@
-/* kernels_matmul.c — matrix products against plain C in double: every type, transposition, odd size, batch and
- * epilogue; bits do not depend on the number of threads.  Operands rounded to bf16: a tighter bound, and
+/* kernels_matmul.c — matrix products against plain C in double: every type, transposition, odd size and batch, and a tail that
+ * sees each element once; bits do not depend on the number of threads.  Operands rounded to bf16: a tighter bound, and
  * the same bits from every instruction set. */
 #include "tests/runtime/kernels.h"
 
 typedef struct Case { DType t; long m, n, k; int ta, tb, act, bias; double alpha, beta; int nb; long bdim[2]; long pad; int bcast_b, bf16; } Case;
 
+enum { NONE, RELU, GELU };
+
 static double ref_act(int act, double x)
 {
-	if (act == PXLRT_ACT_RELU) return x > 0 ? x : 0;
+	if (act == RELU) return x > 0 ? x : 0;
 	return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
 }
 
@@ -18,7 +20,7 @@ static Data make(const Case *c)
 	Data x = { 0 };
 	long lda = (c->ta ? c->m : c->k) + c->pad, ldb = (c->tb ? c->k : c->n) + c->pad, ldc = c->n + c->pad;
 	long ra = c->ta ? c->k : c->m, rb = c->tb ? c->n : c->k;
-	x.d = (struct pxlrt_gemm){ (int)c->t, c->ta, c->tb, c->act, c->bf16, c->nb, c->m, c->n, c->k, lda, ldb, ldc, c->alpha, c->beta, { 0 }, { 0 }, { 0 }, { 0 } };
+	x.d = (struct pxlrt_gemm){ (int)c->t, c->ta, c->tb, c->bf16, c->nb, c->m, c->n, c->k, lda, ldb, ldc, c->alpha, c->beta, { 0 }, { 0 }, { 0 }, { 0 } };
 	x.na = lda * ra, x.nb = ldb * rb, x.nc = ldc * c->m, x.batch = 1;
 	for (int i = c->nb - 1; i >= 0; i--) {
 		x.d.bdim[i] = c->bdim[i];
@@ -80,12 +82,28 @@ static int right(const Case *c, const Data *x, const void *got_c, const void *go
 	return ok;
 }
 
+/* bias, added where the product stands, and what act makes of that */
+static int tail(const struct pxlrt *rt, struct pxlrt_lane *ln, void *const *p, long lo, long hi, long from, long to)
+{
+	const Case *c = p[0];
+	const Data *x = p[1];
+	(void)rt, (void)ln;
+	for (long i = lo; i < hi; i++)
+		for (long j = from; j < to; j++) {
+			size_t at = (size_t)(i * x->d.ldc + j);
+			if (c->bias) rt_set(c->t, p[2], at, rt_get(c->t, p[2], at) + rt_get(c->t, x->bias, (size_t)j));
+			if (c->act) rt_set(c->t, p[3], at, ref_act(c->act, rt_get(c->t, p[2], at)));
+		}
+	return 0;
+}
+
 static void run(const Case *c, Data *x, const struct pxlrt *rt, int threads, void *out, void *y)
 {
 	TestLane t;
 	lane_open(&t, threads, rt);
 	memcpy(out, x->c0, (size_t)(x->nc * x->batch) * dtype_size(c->t));
-	rt->matmul(&t.lane.pub, &x->d, x->a, x->b, out, c->bias ? x->bias : NULL, y);
+	void *const p[] = { (void *)(uintptr_t)c, x, out, y };
+	CHECK("", !rt->matmul(&t.lane.pub, &x->d, x->a, x->b, out, c->bias || c->act ? tail : NULL, p));
 	lane_close(&t);
 }
 
@@ -157,10 +175,10 @@ static void rounded_products(const struct pxlrt *const *rts, int nrt)
 			one(&(Case){ form & 4 ? DT_BF16 : DT_F32, sizes[s][0], sizes[s][1], sizes[s][2], form & 1, form >> 1 & 1, (int)(s % 3), (int)(s & 1), form & 1 ? 1 : -0.3,
 			             s & 2 ? 0.7 : form & 2 ? 0 : 1, 0, { 0 }, (long)(s & 3), 0, 1 }, rts, nrt, 0);
 	for (int form = 0; form < 4; form++) {
-		one(&(Case){ DT_F32, 8, 512, 784, form & 1, form >> 1, PXLRT_ACT_GELU, 1, 1, 0, 0, { 0 }, 0, 0, 1 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 8, 512, 784, form & 1, form >> 1, GELU, 1, 1, 0, 0, { 0 }, 0, 0, 1 }, rts, nrt, 1);
 		one(&(Case){ DT_F32, 300, 260, 40, form & 1, form >> 1, 0, 0, -0.05, 1, 0, { 0 }, 0, 0, 1 }, rts, nrt, 1);
-		one(&(Case){ DT_F32, 130, 400, 333, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1.7, -0.5, 0, { 0 }, 3, 0, 1 }, rts, nrt, 1);
-		one(&(Case){ DT_BF16, 70, 200, 300, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1, 0, 0, { 0 }, 0, 0, 1 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 130, 400, 333, form & 1, form >> 1, RELU, 1, 1.7, -0.5, 0, { 0 }, 3, 0, 1 }, rts, nrt, 1);
+		one(&(Case){ DT_BF16, 70, 200, 300, form & 1, form >> 1, RELU, 1, 1, 0, 0, { 0 }, 0, 0, 1 }, rts, nrt, 1);
 		one(&(Case){ DT_F32, 20, 30, 41, form & 1, form >> 1, 0, 0, 1, 0, 2, { 3, 5 }, 2, form & 1, 1 }, rts, nrt, 1);
 	}
 }
@@ -186,23 +204,23 @@ static void packed_products(const struct pxlrt *const *rts, int nrt)
 {
 	for (int form = 0; form < 4; form++) {
 		int ta = form & 1, tb = form >> 1;
-		one(&(Case){ DT_F32, 33, 200, 301, ta, tb, PXLRT_ACT_GELU, 1, -0.7, 0.5, 0, { 0 }, 1, 0, 0 }, rts, nrt, 1);       /* few rows: made turned over */
-		one(&(Case){ DT_F64, 50, 130, 90, ta, tb, PXLRT_ACT_RELU, 1, 1.5, 1, 2, { 2, 3 }, 2, 0, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 33, 200, 301, ta, tb, GELU, 1, -0.7, 0.5, 0, { 0 }, 1, 0, 0 }, rts, nrt, 1);       /* few rows: made turned over */
+		one(&(Case){ DT_F64, 50, 130, 90, ta, tb, RELU, 1, 1.5, 1, 2, { 2, 3 }, 2, 0, 0 }, rts, nrt, 1);
 		one(&(Case){ DT_F32, 90, 40, 70, ta, tb, 0, 1, 1, 0, 1, { 90 }, 0, form & 1, 0 }, rts, nrt, 1);                      /* more items than the room holds */
-		one(&(Case){ DT_F64, 24, 77, 1700, ta, tb, PXLRT_ACT_GELU, 1, 0.5, -1, 0, { 0 }, 3, 0, 0 }, rts, nrt, 1);           /* stretches of dot products */
+		one(&(Case){ DT_F64, 24, 77, 1700, ta, tb, GELU, 1, 0.5, -1, 0, { 0 }, 3, 0, 0 }, rts, nrt, 1);           /* stretches of dot products */
 	}
 	/* more than the room holds, for one type each: over k; over k and columns; and rows; with sums kept meanwhile */
-	one(&(Case){ DT_F32, 70, 530, 2600, 0, 1, PXLRT_ACT_RELU, 1, 0.5, 1, 0, { 0 }, 1, 0, 0 }, rts + nrt - 1, 1, 1);
+	one(&(Case){ DT_F32, 70, 530, 2600, 0, 1, RELU, 1, 0.5, 1, 0, { 0 }, 1, 0, 0 }, rts + nrt - 1, 1, 1);
 	one(&(Case){ DT_F64, 40, 2300, 300, 0, 1, 0, 1, 1, 0.5, 0, { 0 }, 0, 0, 0 }, rts + nrt - 1, 1, 1);
 	one(&(Case){ DT_F64, 1500, 1400, 260, 1, 1, 0, 1, 1, -0.5, 0, { 0 }, 0, 0, 0 }, rts + nrt - 1, 1, 1);
-	one(&(Case){ DT_F16, 1100, 1050, 300, 0, 0, PXLRT_ACT_RELU, 1, 1, 0.5, 0, { 0 }, 0, 0, 0 }, rts + nrt - 1, 1, 1);
+	one(&(Case){ DT_F16, 1100, 1050, 300, 0, 0, RELU, 1, 1, 0.5, 0, { 0 }, 0, 0, 0 }, rts + nrt - 1, 1, 1);
 	one(&(Case){ DT_F32, 20, 4100, 600, 0, 1, 0, 1, 2, 0.5, 0, { 0 }, 0, 0, 0 }, rts + nrt - 1, 1, 1);
 	one(&(Case){ DT_BF16, 50, 70, 9000, 1, 1, 0, 1, 1, 1, 0, { 0 }, 0, 0, 0 }, rts + nrt - 1, 1, 1);
 	for (int form = 0; form < 4; form++)                    /* narrow: dot products, a row-major b turned over */
 		for (long n = 1; n <= 13; n += 3)
-			one(&(Case){ form & 2 ? DT_F64 : DT_F32, 33, n, form & 2 ? 1000 : 70, 0, form & 1, n % 3 ? PXLRT_ACT_RELU : 0, 1, 0.5, n & 2 ? 0 : 1, n & 4 ? 2 : 0, { 2, 2 }, n & 1, 0, 0 }, rts, nrt, 1);
+			one(&(Case){ form & 2 ? DT_F64 : DT_F32, 33, n, form & 2 ? 1000 : 70, 0, form & 1, n % 3 ? RELU : 0, 1, 0.5, n & 2 ? 0 : 1, n & 4 ? 2 : 0, { 2, 2 }, n & 1, 0, 0 }, rts, nrt, 1);
 	for (int form = 0; form < 2; form++)                    /* a packed, b where it stands but for the columns that fill no vector */
-		one(&(Case){ DT_F32, 40, 90 + 6 * form, 600, 1, 0, PXLRT_ACT_GELU, 1, 1, 0.5, 0, { 0 }, 1, 0, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 40, 90 + 6 * form, 600, 1, 0, GELU, 1, 1, 0.5, 0, { 0 }, 1, 0, 0 }, rts, nrt, 1);
 }
 
 int main(void)
@@ -217,12 +235,12 @@ int main(void)
 			one(&c, rts, nrt, 0);
 		}
 	for (int form = 0; form < 4; form++) {
-		one(&(Case){ DT_F32, 8, 512, 784, form & 1, form >> 1, PXLRT_ACT_GELU, 1, 1, 0, 0, { 0 }, 0, 0, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 8, 512, 784, form & 1, form >> 1, GELU, 1, 1, 0, 0, { 0 }, 0, 0, 0 }, rts, nrt, 1);
 		one(&(Case){ DT_F32, 784, 512, 8, form & 1, form >> 1, 0, 0, -0.05, 1, 0, { 0 }, 0, 0, 0 }, rts, nrt, 1);
-		one(&(Case){ DT_F32, 200, 400, 300, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1, 0, 0, { 0 }, 0, 0, 0 }, rts, nrt, 1);
-		one(&(Case){ DT_F16, 70, 200, 300, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1, 0, 0, { 0 }, 0, 0, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 200, 400, 300, form & 1, form >> 1, RELU, 1, 1, 0, 0, { 0 }, 0, 0, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F16, 70, 200, 300, form & 1, form >> 1, RELU, 1, 1, 0, 0, { 0 }, 0, 0, 0 }, rts, nrt, 1);
 		one(&(Case){ DT_F32, 20, 30, 40, form & 1, form >> 1, 0, 0, 1, 0, 2, { 3, 5 }, 2, form & 1, 0 }, rts, nrt, 1);
-		one(&(Case){ DT_F32, 257, 131, 129, form & 1, form >> 1, PXLRT_ACT_RELU, 1, 1, -0.5, 0, { 0 }, 3, 0, 0 }, rts, nrt, 1);
+		one(&(Case){ DT_F32, 257, 131, 129, form & 1, form >> 1, RELU, 1, 1, -0.5, 0, { 0 }, 3, 0, 0 }, rts, nrt, 1);
 		one(&(Case){ DT_F64, 61, 99, 2100, form & 1, form >> 1, 0, 1, 0.5, 1, 0, { 0 }, 1, 0, 0 }, rts, nrt, 1);
 		one(&(Case){ DT_F32, 128, 67, 64, form & 1, form >> 1, 0, 0, 1, 1, 1, { 3 }, 1, form & 1, 0 }, rts, nrt, 1);
 		one(&(Case){ DT_F32, 2, 33, 9000, form & 1, form >> 1, 0, 0, 2, 1, 0, { 0 }, 0, 0, 0 }, rts, nrt, 1);
