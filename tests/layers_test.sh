@@ -7,7 +7,7 @@ no 'compiler/ir' '#include "compiler/(elab|passes|codegen|api|pxlc|transforms)/'
 no 'compiler/ops' '#include "compiler/(elab|passes|api|pxlc|transforms)/'
 no 'compiler/elab' '#include "compiler/(passes|codegen|api|pxlc)/'
 no 'compiler/transforms' '#include "compiler/(elab|passes|codegen|api|pxlc)/'
-no 'compiler/passes' '#include "compiler/(elab|api|pxlc|transforms)/'
+no 'compiler/passes' '#include "compiler/(elab|api|pxlc)/'
 no 'compiler/codegen' '#include "compiler/(elab|api|pxlc|transforms)/'
 no 'compiler/pxlc' '#include "compiler/(elab|passes|codegen|ir|ops|transforms)/'
 exit $bad

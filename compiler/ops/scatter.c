@@ -115,7 +115,7 @@ static void grad_scatter_into(Grad *gr, Op *op)
 
 OPDEF(scatter_into, .type = "ScatterInto", .family = "scatter",
 	.params = PARAMS({ "big", P_TENSOR }, { "indices", P_TENSOR }, { "small", P_TENSOR }, { "axis", P_INT }, { "mode", P_STR }, { "lenient", P_BOOL, OPTIONAL, INT_DEFAULT(0) }),
-	.traits = PURE | INTERNAL, .inplace = MODIFIES, .infer = infer_scatter_into, .lower = lower_scatter_into, .grad = grad_scatter_into, .emit = emit_scatter_into, .sample = { -2, 2 },
+	.traits = PURE | INTERNAL, .inplace = MODIFIES, .type_inplace = "ScatterInto", .infer = infer_scatter_into, .lower = lower_scatter_into, .grad = grad_scatter_into, .emit = emit_scatter_into, .sample = { -2, 2 },
 	.doc = "A copy of `big` into which the elements of `small` are written, added up or compared at computed positions of an axis.",
 	.formula = "y = big, y[p with p[axis] := indices[p]] combined with small[p]");
 
