@@ -370,7 +370,8 @@ static void put_wide(Fuse *f)
 		           f->width, wide, f->width);
 	else buf_puts(&f->body, "\tfor (long row = lo; row < hi; row++) {\n");
 	start_row(f);
-	buf_printf(&f->body, "\t\tfor (long i = %s; i < %s; i += %" PRId64 ") {\n"
+	if (f->p->folded && is_one_call(f)) buf_puts(&f->body, "\t\t{\n\t\t\tlong i = from, n = to - from;\n");
+	else buf_printf(&f->body, "\t\tfor (long i = %s; i < %s; i += %" PRId64 ") {\n"
 	           "\t\t\tlong n = %s - i < %" PRId64 " ? %s - i : %" PRId64 ";\n", from, to, f->block, to, f->block, to, f->block);
 	f->pad = "\t\t\t";
 	put_nodes(f);

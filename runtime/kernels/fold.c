@@ -91,7 +91,10 @@ int rt_fold_fits(const struct pxlrt_fold *d)
 
 /* where the values of an end go, and what a band of columns has come to: behind the partial results, of which there may be some in the same scratch */
 static void *window(RtLane *ln, int end) { return (char *)ln->scratch + ROOM + 2 * end * SIDE; }
-static char *band_of(RtLane *ln, int end) { return (char *)window(ln, end) + SIDE; }
+static Block *band_from(const Run *u, RtLane *ln, int end, long column)
+{
+	return (Block *)(void *)((char *)window(ln, end) + SIDE + column * (long)class_size(u->end[end].cls));
+}
 
 /* where those of the window are that begins with element `first` of the space */
 static const char *values(const Run *u, RtLane *ln, int end, long first)
@@ -121,34 +124,53 @@ static void finish(const Run *u, int i, long group, Acc *out, long at, long n)
 {
 	const Fold *f = &u->end[i];
 	if (u->beside > 1) fold_add_beside(f, out, n = u->c / u->beside);
-	for (long j = 0; j < n; j++) fold_store(f, out[j], 0, group * (u->c / u->beside) + at + j);
+	fold_store(f, out, NULL, n, group * (u->c / u->beside) + at);
+}
+
+static void start_all(const Fold *f, Acc *out, long n)
+{
+	Acc start = fold_start(f);
+	for (long j = 0; j < n; j++) out[j] = start;
 }
 
 /* --- small groups ----------------------------------------------------------------------------------------------------- */
 
-/* columns [at, at + n) of rows of c, which lie at x */
-static void fold_columns(const Fold *f, const char *x, long rows, long c, long n, Acc *out)
+/* what is folded next lies in rows, `stride` elements apart */
+static void set_rows(Fold *f, long rows, long stride)
 {
-	Fold g = *f;
-	Block acc;
-	g.red = (Axes){ .n = 1, .dim = { rows }, .stride = { c }, .count = rows };
-	for (long j = 0; j < n; j++) out[j] = fold_start(f);
-	for (long r = 0; r < rows; r += FOLD_BAND) {
-		fold_band(&g, x, 1, n, r, min_l(r + FOLD_BAND, rows), NULL, 0, &acc);
-		fold_add_block(f, out, &acc, n);
-	}
+	f->red.n = 1;
+	f->red.dim[0] = f->red.count = rows;
+	f->red.stride[0] = stride;
 }
 
-static void fold_group(const Run *u, const RtLane *owner, int i, long group, const char *x)
+/* the columns of a group that lies at x */
+static void fold_columns(const Run *u, const RtLane *owner, int i, long group, Fold *f, const char *x)
 {
-	const Fold *f = &u->end[i];
 	Acc local[FOLD_COLS];
+	Block acc;
+	set_rows(f, u->r, u->c);
 	for (long at = 0; at < u->c; at += FOLD_COLS) {
 		long n = min_l(FOLD_COLS, u->c - at);
 		Acc *out = u->at_once ? local : piece_of_group(u, owner, i, group, 0) + at;
-		if (u->c == 1) *out = fold_stretch(f, x, 1, u->r, NULL);
-		else fold_columns(f, at_elem(x, f->dtype, at), u->r, u->c, n, out);
+		start_all(f, out, n);
+		for (long r = 0; r < u->r; r += FOLD_BAND) {
+			fold_band(f, at_elem(x, f->dtype, at), 1, n, r, min_l(r + FOLD_BAND, u->r), NULL, 0, &acc);
+			fold_add_block(f, out, &acc, n);
+		}
 		if (u->at_once) finish(u, i, group, out, at, n);
+	}
+}
+
+/* groups that are a row each */
+static void fold_short(const Run *u, const RtLane *owner, int i, long group, long n, const char *x)
+{
+	const Fold *f = &u->end[i];
+	Acc local[FOLD_COLS];
+	for (long at = 0, k; at < n; at += k) {
+		k = min_l(FOLD_COLS, n - at);
+		Acc *out = u->at_once ? local : piece_of_group(u, owner, i, group + at, 0);
+		for (long j = 0; j < k; j++) out[j] = fold_stretch(f, at_elem(x, f->dtype, (at + j) * u->r), 1, u->r, NULL);
+		if (u->at_once) fold_store(f, out, NULL, k, group + at);
 	}
 }
 
@@ -158,7 +180,9 @@ static int job_together(const Run *u, const RtLane *owner, RtLane *ln, long job)
 	int st = make(u, ln, g0 * lines, g1 * lines, 0, u->d->width);
 	for (int i = 0; i < u->d->folds && !st; i++) {
 		const char *x = values(u, ln, i, g0 * group);
-		for (long g = g0; g < g1; g++) fold_group(u, owner, i, g, at_elem(x, u->end[i].dtype, (g - g0) * group));
+		Fold f = u->end[i];
+		if (u->c == 1) fold_short(u, owner, i, g0, g1 - g0, x);
+		else for (long g = g0; g < g1; g++) fold_columns(u, owner, i, g, &f, at_elem(x, f.dtype, (g - g0) * group));
 	}
 	return st;
 }
@@ -227,7 +251,7 @@ static Part part_of(const Run *u, long part)
 }
 
 /* rows [lo, hi) of a group, at most a band: what the ends have of them */
-static int fold_rows(const Run *u, RtLane *ln, long group, const Part *p, long lo, long hi)
+static int fold_rows(const Run *u, RtLane *ln, Fold *f, long group, const Part *p, long lo, long hi)
 {
 	long whole = p->lines == u->lines && p->n * (1 + BUNDLE) <= LARGE;       /* rows may be made one behind the other */
 	long most = whole ? max_l((SMALL / p->n - 1) / BUNDLE, 1) * BUNDLE : 1;
@@ -238,27 +262,29 @@ static int fold_rows(const Run *u, RtLane *ln, long group, const Part *p, long l
 		if (st) return st;
 		for (int i = 0; i < u->d->folds; i++) {
 			const char *x = values(u, ln, i, (group * u->r + r) * u->c + p->at);
-			Fold f = u->end[i];
-			f.red = (Axes){ .n = 1, .dim = { rows }, .stride = { u->d->end[i].from < 0 ? p->n : u->c }, .count = rows };
+			set_rows(&f[i], rows, u->d->end[i].from < 0 ? p->n : u->c);
 			for (long at = 0; at < p->n; at += FOLD_COLS)
-				fold_band(&f, at_elem(x, f.dtype, at), 1, min_l(FOLD_COLS, p->n - at), 0, rows, NULL, r > lo,
-				          (Block *)(void *)(band_of(ln, i) + at * (long)class_size(f.cls)));
+				fold_band(&f[i], at_elem(x, f[i].dtype, at), 1, min_l(FOLD_COLS, p->n - at), 0, rows, NULL, r > lo, band_from(u, ln, i, at));
 		}
 	}
 	return 0;
 }
 
-/* a band of columns [at, at + n) is all there is of them */
-static void finish_band(const Run *u, RtLane *ln, long group, const Part *p)
+/* a band is all there is of columns, and may be what is wanted as it is */
+static void finish_band(const Run *u, RtLane *ln, int i, long group, const Part *p)
 {
+	const Fold *f = &u->end[i];
 	Acc out[FOLD_COLS];
-	for (int i = 0; i < u->d->folds; i++)
-		for (long at = 0; at < p->n; at += FOLD_COLS) {
-			long n = min_l(FOLD_COLS, p->n - at);
-			for (long j = 0; j < n; j++) out[j] = fold_start(&u->end[i]);
-			fold_add_block(&u->end[i], out, (Block *)(void *)(band_of(ln, i) + at * (long)class_size(u->end[i].cls)), n);
-			finish(u, i, group, out, p->at + at, n);
-		}
+	if (f->op == f->final && u->beside == 1) {
+		f->rt->st[f->dtype](at_elem_mut(f->y, f->dtype, group * u->c + p->at), 1, band_from(u, ln, i, 0), p->n);
+		return;
+	}
+	for (long at = 0; at < p->n; at += FOLD_COLS) {
+		long n = min_l(FOLD_COLS, p->n - at);
+		start_all(f, out, n);
+		fold_add_block(f, out, band_from(u, ln, i, at), n);
+		finish(u, i, group, out, p->at + at, n);
+	}
 }
 
 static int job_columns(const Run *u, const RtLane *owner, RtLane *ln, long job)
@@ -266,16 +292,18 @@ static int job_columns(const Run *u, const RtLane *owner, RtLane *ln, long job)
 	long group = job / u->parts / u->pieces, piece = job / u->parts % u->pieces, first = piece * u->bands * FOLD_BAND;
 	long end = min_l(first + u->bands * FOLD_BAND, u->r);
 	Part p = part_of(u, job % u->parts);
+	Fold f[PXLRT_FOLDS];
+	for (int i = 0; i < u->d->folds; i++) f[i] = u->end[i];
 	for (long r = first; r < end; r += FOLD_BAND) {
-		int st = fold_rows(u, ln, group, &p, r, min_l(r + FOLD_BAND, end));
+		int st = fold_rows(u, ln, f, group, &p, r, min_l(r + FOLD_BAND, end));
 		if (st) return st;
 		for (int i = 0; i < u->d->folds && !u->at_once; i++) {
 			Acc *out = piece_of_group(u, owner, i, group, piece) + p.at;
-			for (long j = 0; j < p.n && r == first; j++) out[j] = fold_start(&u->end[i]);
-			fold_add_block(&u->end[i], out, (Block *)(void *)band_of(ln, i), p.n);
+			if (r == first) start_all(&u->end[i], out, p.n);
+			fold_add_block(&u->end[i], out, band_from(u, ln, i, 0), p.n);
 		}
 	}
-	if (u->at_once) finish_band(u, ln, group, &p);
+	for (int i = 0; i < u->d->folds && u->at_once; i++) finish_band(u, ln, i, group, &p);
 	return 0;
 }
 
@@ -293,7 +321,7 @@ static void add_up(const Run *u, const RtLane *owner, int i, long k, long at, lo
 {
 	const Fold *f = &u->end[i];
 	Acc out[FOLD_COLS];
-	for (long j = 0; j < n; j++) out[j] = fold_start(f);
+	start_all(f, out, n);
 	for (long group = k; group < u->groups; group += u->kept)
 		for (long piece = 0; piece < u->pieces; piece++) add_pieces(f, out, piece_of_group(u, owner, i, group, piece) + at, n);
 	finish(u, i, k, out, at, n);

@@ -37,6 +37,7 @@ Acc  fold_stretch(const Fold *f, const char *x, long stride, long n, const void 
 void fold_band(const Fold *f, const char *base, long stride, long n, long lo, long hi, const Block *m, int more, Block *acc);
 void fold_add_block(const Fold *f, Acc *out, const Block *b, long n);
 void fold_add_beside(const Fold *f, Acc *out, long n);                       /* the rows that were taken as one: n results are left */
-void fold_store(const Fold *f, Acc a, double m, long at);                    /* the value of a whole fold, element `at` of the result */
+/* the values of n <= BLOCK_MAX whole folds, elements [at, at + n) of the result; m: the maxima that SUMEXP took off, else NULL */
+void fold_store(const Fold *f, const Acc *a, const double *m, long n, long at);
 
 #endif

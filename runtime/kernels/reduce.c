@@ -130,17 +130,32 @@ static double finish_float(int op, double v, double m, long n)
 	}
 }
 
-void fold_store(const Fold *f, Acc a, double m, long at)
+static void finish_floats(const Fold *f, const Acc *a, const double *m, long n, double *v)
 {
-	Block b;
+	int plain = f->final != PXLRT_L2 && f->final != PXLRT_LOGSUM && f->final != PXLRT_LOGSUMEXP;
+	double by = f->final == PXLRT_MEAN ? (double)f->total : 1;
+	for (long j = 0; j < n && plain; j++) v[j] = a[j].f / by;
+	for (long j = 0; j < n && !plain; j++) v[j] = finish_float(f->final, a[j].f, m ? m[j] : 0, f->total);
+}
+
+void fold_store(const Fold *f, const Acc *a, const double *m, long n, long at)
+{
+	Block b, v;
+	int mean = f->final == PXLRT_MEAN;
+	float *y = f->dtype == DT_F32 ? (float *)(void *)f->y + at : b.f32;      /* the most common by far */
 	switch (f->cls) {
-	case PXLRT_F32: b.f32[0] = (float)finish_float(f->final, a.f, m, f->total); break;
-	case PXLRT_F64: b.f64[0] = finish_float(f->final, a.f, m, f->total); break;
-	case PXLRT_U64: b.u[0] = f->final == PXLRT_MEAN ? a.u / (u64)f->total : a.u; break;
-	default: b.i[0] = f->final == PXLRT_MEAN ? floor_div((i64)a.u, f->total) : (i64)a.u;
+	case PXLRT_F32:
+		finish_floats(f, a, m, n, v.f64);
+		for (long j = 0; j < n; j++) y[j] = (float)v.f64[j];
+		break;
+	case PXLRT_F64: finish_floats(f, a, m, n, b.f64); break;
+	case PXLRT_U64:
+		for (long j = 0; j < n; j++) b.u[j] = mean ? a[j].u / (u64)f->total : a[j].u;
+		break;
+	default:
+		for (long j = 0; j < n; j++) b.i[j] = mean ? floor_div((i64)a[j].u, f->total) : (i64)a[j].u;
 	}
-	if (f->dtype == DT_F32) ((float *)(void *)f->y)[at] = b.f32[0];      /* the most common by far */
-	else f->rt->st[f->dtype](at_elem_mut(f->y, f->dtype, at), 1, &b, 1);
+	if (f->dtype != DT_F32) f->rt->st[f->dtype](at_elem_mut(f->y, f->dtype, at), 1, &b, n);
 }
 
 /* --- rows ------------------------------------------------------------------------------------------------------------------ */
@@ -239,7 +254,8 @@ static int rows_body(RtLane *ln, void *ctx, long lo, long hi)
 		double m[1] = { 0 }, max = 0;
 		const char *base = at_elem(f.x, f.dtype, axes_at(&f.kept, i));
 		if (f.op == FOLD_SUMEXP) max = max_value(&f, base, m);
-		fold_store(&f, row_pieces(&f, base, m), max, i);
+		Acc a = row_pieces(&f, base, m);
+		fold_store(&f, &a, &max, 1, i);
 	}
 	return 0;
 }
@@ -261,7 +277,7 @@ static int one_result(RtLane *ln, Fold *f)
 	span_run(ln, pieces_body, f, n, piece_of(n, FOLD_PIECE * 0.1));
 	Acc a = fold_start(f);
 	for (long i = 0; i < n; i++) fold_add(f, &a, (Acc *)f->part + i);
-	fold_store(f, a, 0, 0);
+	fold_store(f, &a, NULL, 1, 0);
 	return 0;
 }
 
@@ -379,6 +395,7 @@ void fold_add_beside(const Fold *f, Acc *out, long n)
 static void columns_block(Fold *f, long at, long stride, long n)
 {
 	Acc out[FOLD_COLS], max[FOLD_COLS];
+	double top[FOLD_COLS];
 	Block m;
 	const char *base = at_elem(f->x, f->dtype, axes_at(&f->kept, at));
 	if (f->beside == 1 && f->red.count <= band_of(f) && f->final == f->op && f->op != FOLD_SUMEXP) {      /* the one band is the result */
@@ -399,7 +416,8 @@ static void columns_block(Fold *f, long at, long stride, long n)
 	}
 	columns_fold(f, base, stride, n * f->beside, f->op == FOLD_SUMEXP ? &m : NULL, out);
 	fold_add_beside(f, out, n);
-	for (long j = 0; j < n; j++) fold_store(f, out[j], max[j].f, at + j);
+	for (long j = 0; j < n; j++) top[j] = max[j].f;
+	fold_store(f, out, top, n, at);
 }
 
 static int columns_body(RtLane *ln, void *ctx, long lo, long hi)
