@@ -144,13 +144,15 @@ static void classify(Fuse *f, Access *a)
 	a->walk = a->tile ? TILED : flat ? FLAT : zero ? SCALAR : ROWS;
 }
 
-/* 128 of what has 8 bytes, twice that of floats if they are few enough to stay in the first cache, and as many bytes of what is smaller */
+/* 128 of what has 8 bytes, twice that of floats if they are few enough to stay in the first cache, and as many bytes of what is smaller.  What is
+ * folded is little beside the window it goes to: of very few floats four times as many. */
 static int64_t choose_block(const Fuse *f)
 {
 	int bytes = 1;
 	for (int i = 0; i < f->p->nodes.n; i++)
 		if (f->v[i].needed && own_class[f->p->nodes.at[i].cls].bytes > bytes) bytes = own_class[f->p->nodes.at[i].cls].bytes;
 	if (bytes < 4) return PXLRT_BLOCK * 4 / bytes;
+	if (bytes == 4 && f->p->folded && f->p->nodes.n <= 8) return 4 * PXLRT_BLOCK;
 	return bytes == 4 && f->p->nodes.n <= 16 ? 2 * PXLRT_BLOCK : PXLRT_BLOCK;
 }
 

@@ -194,8 +194,9 @@ static int fold_lines(const Run *u, RtLane *ln, long lo, long hi, long from, lon
 {
 	long width = u->d->width, rows = width < BLOCK_MAX ? BLOCK_MAX / width : 1;
 	for (long r = lo; r < hi; r += rows)
-		for (long c = from; c < to; c += BLOCK_MAX) {
-			long end = min_l(r + rows, hi), last = min_l(c + BLOCK_MAX, to);
+		for (long c = from, last; c < to; c = last) {
+			long end = min_l(r + rows, hi);
+			last = to - c < BLOCK_MAX + BLOCK_MAX / 2 ? to : c + BLOCK_MAX;      /* no window for a few elements */
 			int st = make(u, ln, r, end, c, last);
 			if (st) return st;
 			for (int i = 0; i < u->d->folds; i++) {
