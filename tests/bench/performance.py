@@ -13,7 +13,8 @@ def records(name):
     if not os.path.exists(path):
         return []
     with open(path) as f:
-        return [json.loads(line) for line in f]
+        all = [json.loads(line) for line in f]
+    return [r for r in all if isinstance(r, dict)]
 
 
 def of_kind(all, kind):
@@ -92,13 +93,14 @@ def counts(_, __, count):
     return table(["row", "with", "instructions of a step"], [[r["row"], r["set"], f"{r['instructions']:,}"] for r in count])
 
 
-def main(path):
+def write(path):
     sources = [records(n) for n in ("bench.jsonl", "ablation.jsonl", "count.jsonl")]
     with open(path) as f:
         text = f.read()
     for name, make, source in (("machine", machine, 0), ("rows", rows, 0), ("memory", memory, 0), ("start", start, 0),
                                ("ablation", ablation, 1), ("counts", counts, 2)):
-        measured = sources[source] and (source or name in ("rows", "memory") or of_kind(sources[0], name))
+        kind = "row" if name in ("rows", "memory") else name
+        measured = sources[source] and (source or of_kind(sources[0], kind))
         if not measured:
             print(f"performance.py: {name} was not measured: its table stays", file=sys.stderr)
             continue
@@ -108,6 +110,13 @@ def main(path):
         text = re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: begin + make(*sources) + "\n" + end, text, flags=re.S)
     with open(path, "w") as f:
         f.write(text)
+
+
+def main(path):
+    try:
+        write(path)
+    except (ValueError, KeyError, TypeError, IndexError) as e:
+        sys.exit(f"performance.py: what was measured in {BUILD} is damaged, or by an older version: measure it anew ({type(e).__name__}: {e})")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,17 @@ cp "$T/page.md" "$T/once.md"
 expect 0 env BUILD="$T" python3 -B tests/bench/performance.py "$T/page.md"
 check 'made twice it is the same' cmp "$T/once.md" "$T/page.md"
 
+# what is damaged, or of an older version, leaves the page alone and says what to do
+for line in 'x{' '{"kind": "machine"}' '{"kind": "row", "row": "gone", "size": 1, "threads": 1}' '{"kind": "row", "row": "train"}'; do
+	echo "$line" > "$T/bench.jsonl"
+	expect 1 env BUILD="$T" python3 -B tests/bench/performance.py "$T/page.md"
+	has 'measure it anew' err
+done
+echo '{}' > "$T/bench.jsonl"
+expect 0 env BUILD="$T" python3 -B tests/bench/performance.py "$T/page.md"
+has 'rows was not measured' err
+check 'the page is as it was' cmp "$T/once.md" "$T/page.md"
+
 # floors: work over the machine's peak, bytes over the speed of the memory that holds them
 cat > "$T/floor.py" <<'END'
 import sys
