@@ -3,7 +3,7 @@
  * Three maps, each linear in both operands, are all there is: conv_forward (x, w → y), conv_data (y, w → x) and
  * conv_weight (x, y → w), where a place i of y and a tap k meet place i·stride + k·dilation - begin of x.  Each one's
  * gradients are the other two.  The ops of models are made of them, and products of matrices where a window is
- * one element.  `size` is the spatial size of the result.  Weights are [channels of y, channels of x / groups, taps…]. */
+ * one element, or all of x.  `size` is the spatial size of the result.  Weights are [channels of y, channels of x / groups, taps…]. */
 #include "compiler/ops/grad.h"
 #include "compiler/ops/window.h"
 
@@ -84,6 +84,14 @@ static int is_product(const Map3 *g)
 	return g->groups == 1 && g->images > 0;
 }
 
+/* one window, which is all of x: then an image is a row of a matrix, and so is what comes of it */
+static int is_whole(const Map3 *g, const Tensor *p, const Tensor *q)
+{
+	for (int i = 0; i < g->w.n; i++)
+		if (g->w.y[i] != 1 || g->w.begin[i] != 0 || g->w.k[i] != g->w.x[i] || (g->w.k[i] != 1 && g->w.dilation[i] != 1)) return 0;
+	return g->groups == 1 && g->images > 0 && p->spec.dtype == q->spec.dtype;
+}
+
 /* results in whole blocks of channels (rows: those of a group) want the weights in an order of their own (runtime/kernels/conv_blocked.c) */
 static int wants_room(const Map3 *g, int64_t rows, DType t) { return t == DT_F32 && rows % PXLRT_CHANNELS == 0 && g->w.n <= 3; }
 
@@ -117,6 +125,10 @@ static int lower_forward(Build *b, Op *op, Tensor **out)
 	Map3 g = map_of(op, x->spec.shape, y, w->spec.shape);
 	if (is_product(&g)) {
 		out[0] = b_reshape(b, b_matmul(b, flat(b, w, 1), flat(b, x, 2)), y);
+		return 1;
+	}
+	if (is_whole(&g, x, w)) {
+		out[0] = b_reshape(b, b_matmul(b, flat(b, x, 1), b_transpose(b, flat(b, w, 1), 0)), y);
 		return 1;
 	}
 	AttrVal *v = b_attrs(b, OP_conv_run, "size", *op_attr(op, "size"), "stride", *op_attr(op, "stride"), "begin", *op_attr(op, "begin"),
@@ -201,6 +213,10 @@ static int lower_data(Build *b, Op *op, Tensor **out)
 	Map3 g = map_of(op, x->spec.shape, y->spec.shape, w->spec.shape);
 	if (is_product(&g) && w->spec.dtype == x->spec.dtype) {
 		out[0] = b_reshape(b, b_matmul(b, b_transpose(b, flat(b, w, 1), 0), flat(b, y, 2)), x->spec.shape);
+		return 1;
+	}
+	if (is_whole(&g, y, w)) {
+		out[0] = b_reshape(b, b_matmul(b, flat(b, y, 1), flat(b, w, 1)), x->spec.shape);
 		return 1;
 	}
 	Tensor *turned = ir_op(b, OP_conv_turn, &w, 1, turned_attrs(b, OP_conv_turn, op, y, x, w), 0)->out.at[0];
@@ -311,6 +327,10 @@ static int lower_weight(Build *b, Op *op, Tensor **out)
 {
 	Tensor *x = op->in.at[0], *y = op->in.at[1], *w = op->out.at[0];
 	Map3 g = map_of(op, x->spec.shape, y->spec.shape, w->spec.shape);
+	if (is_whole(&g, x, y) && w->spec.dtype == x->spec.dtype) {
+		out[0] = b_reshape(b, b_matmul(b, b_transpose(b, flat(b, y, 1), 0), flat(b, x, 1)), w->spec.shape);
+		return 1;
+	}
 	AttrVal *v = b_attrs(b, OP_conv_parts, "size", *op_attr(op, "size"), "stride", *op_attr(op, "stride"), "begin", *op_attr(op, "begin"),
 	                     "dilation", *op_attr(op, "dilation"), "groups", *op_attr(op, "groups"), "parts", attr_int(parts_of(&g)), NULL);
 	Tensor *parts = ir_op(b, OP_conv_parts, (Tensor *[]){ x, y }, 2, v, 0)->out.at[0];
