@@ -166,19 +166,22 @@ static void note_dtype(OpCall *c, Value v)
 	if (c->dtype < 0 && v.kind == V_TENSOR) c->dtype = (int)v.u.tensor->spec.dtype;
 }
 
-/* operands whose dtype says nothing about the others' */
-static int stands_apart(const char *param)
+/* operands whose dtype says nothing about the others': of any op, or of one */
+static int stands_apart(const OpDef *d, const char *param)
 {
 	static const char *const names[] = { "condition", "indices", "labels", "label", "batch_index", "log2_scale", "seed", "seed_tensor", "offset" };
+	static const struct { OpCode op; const char *param; } of_one[] = { { OP_onehot, "t" }, { OP_onehot, "values" } };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(param, names[i])) return 1;
+	for (size_t i = 0; i < sizeof of_one / sizeof *of_one; i++)
+		if (d == op_table[of_one[i].op] && !strcmp(param, of_one[i].param)) return 1;
 	return 0;
 }
 
 static void find_dtype(OpCall *c)
 {
 	for (int i = 0; i < c->np; i++) {
-		if (stands_apart(c->def->params[i].name)) continue;
+		if (stands_apart(c->def, c->def->params[i].name)) continue;
 		note_dtype(c, c->val[i]);
 		if (c->def->params[i].kind == P_TENSORS && is_seq(c->val[i]))
 			for (int k = 0; k < c->val[i].u.list->n; k++) note_dtype(c, c->val[i].u.list->at[k]);
@@ -189,7 +192,7 @@ static void find_dtype(OpCall *c)
 static int constant_dtype(const OpCall *c, Value v, const char *param)
 {
 	if (!strcmp(param, "offset") && v.kind == V_INT && v.u.i >= 0) return DT_U32;
-	return stands_apart(param) ? -1 : c->dtype;
+	return stands_apart(c->def, param) ? -1 : c->dtype;
 }
 
 static int add_operand(Elab *e, OpCall *c, Value v, const char *param)

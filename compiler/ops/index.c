@@ -180,5 +180,5 @@ OPDEF(onehot, .type = "OneHot", .family = "index",
 	.params = PARAMS({ "t", P_TENSOR }, { "num_classes", P_COUNT }, { "values", P_TENSOR }, { "axis", P_INT }),
 	.traits = PURE, .infer = infer_onehot, .lower = lower_onehot, .grad = grad_onehot, .sample = { -2, 2 },
 	.doc = "A new axis of length `num_classes` (an int or a constant scalar) holding values[1] at the index and values[0] elsewhere; an index outside "
-	       "[0, num_classes), negative ones included, is nowhere. Only `values` receives a gradient.",
+	       "[0, num_classes), negative ones included, is nowhere. The dtype is that of `values`. Only they receive a gradient.",
 	.formula = "y[a, k, b] = values[t[a, b] = k]");
