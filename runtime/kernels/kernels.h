@@ -20,15 +20,15 @@ typedef union Block { float f32[BLOCK_MAX]; double f64[BLOCK_MAX]; i64 i[BLOCK_M
 /* accumulator of a sum or product: floats in double, integers wrap */
 typedef union Acc { double f; u64 u; } Acc;
 
-/* norms of groups, h = (x - mean) inv, over n <= BLOCK_MAX elements; see norm.c */
+/* norms of groups, h = (x - mean) inv, over n <= BLOCK_MAX elements; see norm.c.  The second of two goes past the caches, to whole lines */
 #define GROUP_ISA(S, T) \
 typedef struct GroupIsa_##S { \
 	double (*spread)(const T *x, T mean, long n);                                                  /* Σ (x - mean)² */ \
-	void (*normed)(T *y, const T *x, const T *w, const T *b, T mean, T inv, long n);              /* h w + b */ \
+	void (*normed[2])(T *y, const T *x, const T *w, const T *b, T mean, T inv, long n);           /* h w + b */ \
 	void (*dots)(double *out, const T *x, const T *g, T mean, T inv, long n);                     /* Σ g, Σ g h */ \
 	/* Σ p, Σ p h of p = g w; dw += g h, db += g */ \
 	void (*sums)(double *out, T *dw, T *db, const T *x, const T *g, const T *w, T mean, T inv, long n); \
-	void (*back)(T *dx, const T *x, const T *g, const T *w, T mean, T inv, T mp, T mph, long n);  /* inv (p - mp - h mph) */ \
+	void (*back[2])(T *dx, const T *x, const T *g, const T *w, T mean, T inv, T mp, T mph, long n);  /* inv (p - mp - h mph) */ \
 } GroupIsa_##S;
 GROUP_ISA(f32, float)
 GROUP_ISA(f64, double)

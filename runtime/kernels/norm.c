@@ -45,17 +45,23 @@ static const void *channels(const Norm *s, Block *room, const char *p, long grou
 	return room;
 }
 
-/* where k elements of y are computed: in place, or in `room`, which put_done brings there */
-static void *put(const Norm *s, Block *room, long at)
-{
-	return is_native(s->d->dtype) && !s->far ? (void *)at_elem_mut(s->y, s->d->dtype, at) : room;
-}
-
-static void put_done(const Norm *s, const Block *room, long at, long k)
+/* where k elements of y are computed: in place, or in `room`, from where put_done brings them there */
+static void *put(const Norm *s, Block *room, long at, long k)
 {
 	int t = s->d->dtype;
+	char *y = at_elem_mut(s->y, t, at);
+	int lines = (uintptr_t)y % CACHE_LINE == 0 && k * (long)dtype_info[t].size % CACHE_LINE == 0;
+	return is_native(t) && (lines || !s->far) ? (void *)y : room;
+}
+
+static int is_past(const Norm *s, const void *to, const Block *room) { return s->far && to != room; }
+
+static void put_done(const Norm *s, const void *to, const Block *room, long at, long k)
+{
+	int t = s->d->dtype;
+	if (to != room) return;
 	if (!is_native(t)) s->rt->st[t](at_elem_mut(s->y, t, at), 1, room, k);
-	else if (s->far) s->isa->stream(at_elem_mut(s->y, t, at), room, k * (long)dtype_info[t].size);
+	else s->isa->stream(at_elem_mut(s->y, t, at), room, k * (long)dtype_info[t].size);
 }
 
 #define NORM(S, T, CLS) \
@@ -83,9 +89,10 @@ static void forward_##S(const Norm *s, long base, long m, long group) \
 	stats_##S(s, base, m, &mean, &inv); \
 	for (long i = 0, k; i < m; i += k) { \
 		k = block_at(s->d, i); \
-		s->isa->group_##S.normed(put(s, &y, base + i), get(s, &x, s->x, base + i, k), channels(s, &w, s->w, group, i, k), \
+		T *to = put(s, &y, base + i, k); \
+		s->isa->group_##S.normed[is_past(s, to, &y)](to, get(s, &x, s->x, base + i, k), channels(s, &w, s->w, group, i, k), \
 			channels(s, &b, s->b, group, i, k), mean, inv, k); \
-		put_done(s, &y, base + i, k); \
+		put_done(s, to, &y, base + i, k); \
 	} \
 } \
 /* Σ p and Σ p h of a group into out, and into dw and db what it adds to its channels */ \
@@ -121,9 +128,10 @@ static void backward_##S(const Norm *s, long base, long m, long group, T *dw, T 
 	sums_##S(s, base, m, group, mean, inv, dw, db, sum); \
 	for (long i = 0, k; i < m; i += k) { \
 		k = block_at(s->d, i); \
-		s->isa->group_##S.back(put(s, &y, base + i), get(s, &x, s->x, base + i, k), get(s, &g, s->g, base + i, k), \
+		T *to = put(s, &y, base + i, k); \
+		s->isa->group_##S.back[is_past(s, to, &y)](to, get(s, &x, s->x, base + i, k), get(s, &g, s->g, base + i, k), \
 			channels(s, &w, s->w, group, i, k), mean, inv, (T)(sum[0] / (double)m), (T)(sum[1] / (double)m), k); \
-		put_done(s, &y, base + i, k); \
+		put_done(s, to, &y, base + i, k); \
 	} \
 } \
 static void part_##S(const Norm *s, long part, long group) \

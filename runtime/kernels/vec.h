@@ -295,6 +295,21 @@ static void above(int *out, const int *key, long n)
 
 /* --- norms of groups: h = (x - mean) inv; sums over 64 lanes as above ------------------------------------------------- */
 
+#include "runtime/kernels/stream.h"
+
+/* y[i] = value, and the same past the caches, to whole lines */
+#define NEAR_AND_FAR(S, T, name, args, y, value) \
+	static void name##_##S args { EACH(n) y[i] = (value); } \
+	static void name##_far_##S args \
+	{ \
+		enum { W = VEC_BYTES / sizeof(T) }; \
+		for (long at = 0; at < n; at += W) { \
+			T v[W]; \
+			for (long i = at; i < at + W; i++) v[i - at] = (value); \
+			STREAM(y + at, v); \
+		} \
+	}
+
 #define GROUP_NORMS(S, T) \
 	static inline T add_lanes_##S(T *lane) \
 	{ \
@@ -307,10 +322,7 @@ static void above(int *out, const int *key, long n)
 		LANES_DO(n, { T d = x[i + j] - mean; lane[j] += d * d; }) \
 		return (double)add_lanes_##S(lane); \
 	} \
-	static void normed_##S(T *y, const T *x, const T *w, const T *b, T mean, T inv, long n) \
-	{ \
-		EACH(n) y[i] = (x[i] - mean) * inv * w[i] + b[i]; \
-	} \
+	NEAR_AND_FAR(S, T, normed, (T *y, const T *x, const T *w, const T *b, T mean, T inv, long n), y, (x[i] - mean) * inv * w[i] + b[i]) \
 	static void norm_dots_##S(double *out, const T *x, const T *g, T mean, T inv, long n) \
 	{ \
 		T one[LANES] = { 0 }, two[LANES] = { 0 }; \
@@ -329,10 +341,8 @@ static void above(int *out, const int *key, long n)
 		}) \
 		out[0] = (double)add_lanes_##S(one), out[1] = (double)add_lanes_##S(two); \
 	} \
-	static void norm_back_##S(T *dx, const T *x, const T *g, const T *w, T mean, T inv, T mp, T mph, long n) \
-	{ \
-		EACH(n) dx[i] = inv * (g[i] * w[i] - mp - (x[i] - mean) * inv * mph); \
-	}
+	NEAR_AND_FAR(S, T, norm_back, (T *dx, const T *x, const T *g, const T *w, T mean, T inv, T mp, T mph, long n), dx, \
+		inv * (g[i] * w[i] - mp - (x[i] - mean) * inv * mph))
 GROUP_NORMS(f32, float)
 GROUP_NORMS(f64, double)
 
@@ -393,7 +403,6 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 #define EXP_SUM_F32 exp_sum_f32
 #endif
 
-#include "runtime/kernels/stream.h"
 
 /* --- the tables ---------------------------------------------------------------------------------------------------- */
 
@@ -449,8 +458,8 @@ static CvtRow cvt_F32 = CVT_ROW(F32), cvt_F64 = CVT_ROW(F64), cvt_I64 = CVT_ROW(
 		.add_rows = BY_CLASS(add_rows), .mul_rows = BY_CLASS(mul_rows), .max_rows = BY_CLASS(max_rows), .min_rows = BY_CLASS(min_rows), \
 		.exp_sum_f32 = EXP_SUM_F32, .exp_sum_f64 = exp_sum_f64, .philox = philox_words, .above = above, \
 		.scale_f32 = scale_f32, .scale_f64 = scale_f64, .back_f32 = back_f32, .back_f64 = back_f64, \
-		.group_f32 = { spread_f32, normed_f32, norm_dots_f32, norm_sums_f32, norm_back_f32 }, \
-		.group_f64 = { spread_f64, normed_f64, norm_dots_f64, norm_sums_f64, norm_back_f64 }, \
+		.group_f32 = { spread_f32, { normed_f32, normed_far_f32 }, norm_dots_f32, norm_sums_f32, { norm_back_f32, norm_back_far_f32 } }, \
+		.group_f64 = { spread_f64, { normed_f64, normed_far_f64 }, norm_dots_f64, norm_sums_f64, { norm_back_f64, norm_back_far_f64 } }, \
 		.pool_f32 = { pool_max_f32, pool_sum_f32, pool_divide_f32, pool_max_back_f32, pool_mean_back_f32 }, \
 		.pool_f64 = { pool_max_f64, pool_sum_f64, pool_divide_f64, pool_max_back_f64, pool_mean_back_f64 }, \
 		.depth_stage = depth_stage, .depth_plane = depth_plane, \

@@ -139,7 +139,8 @@ int main(void)
 	for (int k = 0; k < NLANE; k++) lane_open(&lanes[k], lane_threads[k], rts[k % nrt]);
 	for (int f = 0; f < 4; f++)
 		for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) norms(floats[f], shapes[s]);
-	norms(DT_F64, (struct pxlrt_norm){ 0, 2051, 1, 1023, 1, 64, 1e-5 });          /* results of more than 16 MB */
+	norms(DT_F64, (struct pxlrt_norm){ 0, 2051, 1, 1023, 1, 64, 1e-5 });          /* results of more than 16 MB, */
+	norms(DT_F32, (struct pxlrt_norm){ 0, 4100, 1, 1024, 1, 64, 1e-5 });          /* also in whole lines */
 	for (int i = 0; i < nrt; i++) streams(rts[i]);
 	for (int t = DT_I8; t < DT_COUNT; t++)
 		if (!dtype_is_f8((DType)t)) orders((DType)t);
