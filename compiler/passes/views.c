@@ -33,7 +33,7 @@ static int pays(Op *op)
 
 /* --- writers that must wait ------------------------------------------------------------------------------------ */
 
-enum { MOST_STEPS = 20000000 };  /* of all searches for paths in a graph; what would take more stays a copy */
+enum { MOST_STEPS = 4000000 };   /* of all searches for paths in a graph; what would take more stays a copy */
 
 typedef struct Search { PassCx *cx; Written w; Map writers; OpList todo, readers; int *seen, round; long steps; } Search;
 
