@@ -6,7 +6,7 @@
 #ifndef PXLRT_H
 #define PXLRT_H
 
-#define PXLRT_ABI 14
+#define PXLRT_ABI 15
 #define PXLRT_BLOCK 128                  /* elements a blocked loop handles at a time */
 
 struct pxlrt;
@@ -78,13 +78,17 @@ struct pxlrt_lane {                      /* the public head of a lane; the sessi
 #define PXLRT_VEC3_ALL(X) \
 	X(sel, p != 0 ? q : r, p != 0 ? q : r, p != 0 ? q : r, "") \
 	X(fma, p * q + r, (i64)((u64)p * (u64)q + (u64)r), p * q + r, "mul(g, q); mul(g, p); g")      /* rounded twice: same bits everywhere */
+/* several steps of an optimiser in one loop, each rounded */
+#define PXLRT_VEC3_FLOAT(X) \
+	X(root, LIBM(sqrt)(p * q) + r, "mul(g, div(mul(0.5, q), sub(y, r))); mul(g, div(mul(0.5, p), sub(y, r))); g") \
+	X(ratio, p * q / r, "mul(g, div(q, r)); mul(g, div(p, r)); neg(mul(g, div(y, r)))")
 
 #define PXLRT_M1(n, ...) void (*n)(PXLRT_T *y, const PXLRT_T *a, long count);
 #define PXLRT_M2(n, ...) void (*n)(PXLRT_T *y, const PXLRT_T *a, const PXLRT_T *b, long count);
 #define PXLRT_M3(n, ...) void (*n)(PXLRT_T *y, const PXLRT_T *a, const PXLRT_T *b, const PXLRT_T *c, long count);
 #define PXLRT_MEMBERS_ALL PXLRT_VEC1_ALL(PXLRT_M1) PXLRT_VEC2_ALL(PXLRT_M2) PXLRT_VEC3_ALL(PXLRT_M3) \
 	void (*fill)(PXLRT_T *y, PXLRT_T x, long count);
-#define PXLRT_MEMBERS_FLOAT PXLRT_MEMBERS_ALL PXLRT_VEC1_LOOP(PXLRT_M1) PXLRT_VEC1_FLOAT(PXLRT_M1) PXLRT_VEC2_FLOAT(PXLRT_M2)
+#define PXLRT_MEMBERS_FLOAT PXLRT_MEMBERS_ALL PXLRT_VEC1_LOOP(PXLRT_M1) PXLRT_VEC1_FLOAT(PXLRT_M1) PXLRT_VEC2_FLOAT(PXLRT_M2) PXLRT_VEC3_FLOAT(PXLRT_M3)
 
 #define PXLRT_T float
 struct pxlrt_f32 { PXLRT_MEMBERS_FLOAT };

@@ -12,7 +12,8 @@ const FusePrimInfo fuse_prim[FP_COUNT] = {
 #define LOOP1(n, slope)         [FP_##n] = { #n, 1, 1, slope },
 #define FLOAT1(n, f, slope)     [FP_##n] = { #n, 1, 1, slope },
 #define FLOAT2(n, f, slope)     [FP_##n] = { #n, 2, 1, slope },
-	PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_LOOP(LOOP1) PXLRT_VEC1_FLOAT(FLOAT1) PXLRT_VEC2_FLOAT(FLOAT2)
+#define FLOAT3(n, f, slope)     [FP_##n] = { #n, 3, 1, slope },
+	PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_LOOP(LOOP1) PXLRT_VEC1_FLOAT(FLOAT1) PXLRT_VEC2_FLOAT(FLOAT2) PXLRT_VEC3_FLOAT(FLOAT3)
 };
 
 /* --- building ------------------------------------------------------------------------------------------ */

@@ -11,7 +11,7 @@
 /* the primitives of elementwise code, by the names that runtime/pxlrt.h gives them */
 typedef enum FusePrim {
 #define X(n, ...) FP_##n,
-	PXLRT_VEC1_ALL(X) PXLRT_VEC1_LOOP(X) PXLRT_VEC1_FLOAT(X) PXLRT_VEC2_ALL(X) PXLRT_VEC2_FLOAT(X) PXLRT_VEC3_ALL(X)
+	PXLRT_VEC1_ALL(X) PXLRT_VEC1_LOOP(X) PXLRT_VEC1_FLOAT(X) PXLRT_VEC2_ALL(X) PXLRT_VEC2_FLOAT(X) PXLRT_VEC3_ALL(X) PXLRT_VEC3_FLOAT(X)
 #undef X
 	FP_COUNT
 } FusePrim;

@@ -263,7 +263,7 @@ static int infer_step(Infer *in)
 }
 
 OPDEF(adam_step, .type = "AdamStep", .family = "update", .traits = PURE | ELTWISE | NO_GRAD | INTERNAL, .params = STEP_PARAMS, .infer = infer_step,
-	.expr = "c1 * m / (sqrt(c2 * v) + eps) + wd * w if set(w) else c1 * m / (sqrt(c2 * v) + eps)", .flops = 8, .sample = { 0.1, 2 },
+	.expr = "ratio(c1, m, root(c2, v, eps)) + wd * w if set(w) else ratio(c1, m, root(c2, v, eps))", .flops = 8, .sample = { 0.1, 2 },
 	.doc = "Adam's step with its corrections given.", .formula = "c1 m / (sqrt(c2 v) + eps) + wd w");
 
 OPDEF(adamax_step, .type = "AdamaxStep", .family = "update", .traits = PURE | ELTWISE | NO_GRAD | INTERNAL, .params = STEP_PARAMS, .infer = infer_step,

@@ -16,7 +16,7 @@ typedef union Block { float *f32; double *f64; long long *i64; unsigned long lon
 #define CALL2(n, ...) case FP_##n: k->n(y, a[0], a[1], count); break;
 #define CALL3(n, ...) case FP_##n: k->n(y, a[0], a[1], a[2], count); break;
 #define CALL_ALL PXLRT_VEC1_ALL(CALL1) PXLRT_VEC2_ALL(CALL2) PXLRT_VEC3_ALL(CALL3)
-#define CALL_FLOAT CALL_ALL PXLRT_VEC1_LOOP(CALL1) PXLRT_VEC1_FLOAT(CALL1) PXLRT_VEC2_FLOAT(CALL2)
+#define CALL_FLOAT CALL_ALL PXLRT_VEC1_LOOP(CALL1) PXLRT_VEC1_FLOAT(CALL1) PXLRT_VEC2_FLOAT(CALL2) PXLRT_VEC3_FLOAT(CALL3)
 
 static void call_f32(const struct pxlrt_f32 *k, FusePrim p, float *y, float *const *a, long count)
 {

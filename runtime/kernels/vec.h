@@ -36,14 +36,16 @@ FILL(f32, float) FILL(f64, double) FILL(i64, i64) FILL(u64, u64)
 #define ALL3(name, f, i, u, slope) LOOP3(f32, float, name, f)
 #define FLOAT1(name, f, slope) LOOP1(f32, float, name, f)
 #define FLOAT2(name, f, slope) LOOP2(f32, float, name, f)
+#define FLOAT3(name, f, slope) LOOP3(f32, float, name, f)
 #define OF(name) name##_f32
 #define LIBM(name) name##f
-PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_FLOAT(FLOAT1) PXLRT_VEC2_FLOAT(FLOAT2)
+PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_FLOAT(FLOAT1) PXLRT_VEC2_FLOAT(FLOAT2) PXLRT_VEC3_FLOAT(FLOAT3)
 #undef ALL1
 #undef ALL2
 #undef ALL3
 #undef FLOAT1
 #undef FLOAT2
+#undef FLOAT3
 #undef OF
 #undef LIBM
 #define ALL1(name, f, i, u, slope) LOOP1(f64, double, name, f) LOOP1(i64, i64, name, i) LOOP1(u64, u64, name, u)
@@ -51,9 +53,10 @@ PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_FLOAT(
 #define ALL3(name, f, i, u, slope) LOOP3(f64, double, name, f) LOOP3(i64, i64, name, i) LOOP3(u64, u64, name, u)
 #define FLOAT1(name, f, slope) LOOP1(f64, double, name, f)
 #define FLOAT2(name, f, slope) LOOP2(f64, double, name, f)
+#define FLOAT3(name, f, slope) LOOP3(f64, double, name, f)
 #define OF(name) name##_f64
 #define LIBM(name) name
-PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_FLOAT(FLOAT1) PXLRT_VEC2_FLOAT(FLOAT2)
+PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_FLOAT(FLOAT1) PXLRT_VEC2_FLOAT(FLOAT2) PXLRT_VEC3_FLOAT(FLOAT3)
 
 /* remainders whose quotient is large are libm's: the exact value, as those of the fast loop are */
 #define MODS(S, T) \
@@ -417,7 +420,7 @@ static void normals_f64(double *y, const uint32_t *w, double mean, double std, l
 #define I64_SLOT(n, ...) .n = i64_##n,
 #define U64_SLOT(n, ...) .n = u64_##n,
 #define MEMBERS_ALL(X) PXLRT_VEC1_ALL(X) PXLRT_VEC2_ALL(X) PXLRT_VEC3_ALL(X) X(fill, )
-#define MEMBERS_FLOAT(X) MEMBERS_ALL(X) PXLRT_VEC1_LOOP(X) PXLRT_VEC1_FLOAT(X) PXLRT_VEC2_FLOAT(X)
+#define MEMBERS_FLOAT(X) MEMBERS_ALL(X) PXLRT_VEC1_LOOP(X) PXLRT_VEC1_FLOAT(X) PXLRT_VEC2_FLOAT(X) PXLRT_VEC3_FLOAT(X)
 #define LD_SLOT(D, ...) [DT_##D] = ld_##D,
 #define ST_SLOT(D, ...) [DT_##D] = st_##D,
 #define BY_CLASS(f) { [PXLRT_F32] = f##_f32, [PXLRT_F64] = f##_f64, [PXLRT_I64] = f##_i64, [PXLRT_U64] = f##_u64 }

@@ -16,7 +16,7 @@ static double value(const Formula *f, const double *arg)
 	if (f->kind == FORMULA_ARG) return arg[f->arg];
 	for (int i = 0; i < fuse_prim[f->prim].arity; i++) x[i] = value(f->a[i], arg);
 	switch (f->prim) {
-	PXLRT_VEC1_ALL(CALL1) PXLRT_VEC1_LOOP(CALL1) PXLRT_VEC1_FLOAT(CALL1) PXLRT_VEC2_ALL(CALL2) PXLRT_VEC2_FLOAT(CALL2) PXLRT_VEC3_ALL(CALL3)
+	PXLRT_VEC1_ALL(CALL1) PXLRT_VEC1_LOOP(CALL1) PXLRT_VEC1_FLOAT(CALL1) PXLRT_VEC2_ALL(CALL2) PXLRT_VEC2_FLOAT(CALL2) PXLRT_VEC3_ALL(CALL3) PXLRT_VEC3_FLOAT(CALL3)
 	default: break;
 	}
 	return y;
@@ -48,8 +48,9 @@ int main(void)
 	mem.oom = &oom;
 	if (setjmp(oom)) return 1;
 	for (int p = 0; p < FP_COUNT; p++) {
-		for (size_t i = 0; i < sizeof points / sizeof *points; i++) slope(&mem, (FusePrim)p, points[i]);
-		if (p != FP_log && p != FP_sqrt && p != FP_pow) slope(&mem, (FusePrim)p, negative);
+		for (size_t i = 0; i < sizeof points / sizeof *points; i++)
+			if (p != FP_root || points[i][1] > 0) slope(&mem, (FusePrim)p, points[i]);
+		if (p != FP_log && p != FP_sqrt && p != FP_pow && p != FP_root) slope(&mem, (FusePrim)p, negative);
 	}
 	arena_free(&mem);
 	return check_done();

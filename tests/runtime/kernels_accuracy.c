@@ -105,7 +105,7 @@ static const char head[] =
 	"`make test-long` goes through every f32 ([long-tests.md](long-tests.md)). AVX-512, AVX2 and the baseline give the same bits.\n\n"
 	"Exact, as their types allow: ";
 static const char table[] =
-	"; `sel` chooses; `fma` is `mul` and then `add`, with both roundings; `mod` is C's `fmod`, whose exact value is always a number of the type.\n\n"
+	"; `sel` chooses; `fma` is `mul` and then `add`, with both roundings, and so `root`, √(p q) + r, and `ratio`, p q / r, round after each step; `mod` is C's `fmod`, whose exact value is always a number of the type.\n\n"
 	"Rounded once (0.5 ulp): ";
 static const char rows[] = ".\n\n| primitive | f32, ulp | f64, ulp | of e or at least | note |\n|---|---|---|---|---|\n";
 static const char tail[] =
