@@ -153,7 +153,7 @@ def measure(row, threads, peers, options, checks):
     middle = lambda runs, key: sorted(r[key] for r in runs)[len(runs) // 2]
     return dict(kind="row", row=row.family, size=row.size, threads=threads, us=middle(ours, "us_median"),
                 us_p20=min(r["us_p20"] for r in ours), compile_ms=middle(ours, "compile_ms"), peak_bytes=ours[0]["peak_bytes"],
-                lower_bound=ours[0]["lower_bound"], peak_mb=middle(ours, "peak_mb"),
+                frame_bytes=ours[0]["frame_bytes"], lower_bound=ours[0]["lower_bound"], peak_mb=middle(ours, "peak_mb"),
                 peers={n: middle(r, "us_median") for n, r in theirs.items() if all(r)},
                 peers_p20={n: min(x["us_p20"] for x in r) for n, r in theirs.items() if all(r)},
                 peers_mb={n: middle(r, "peak_mb") for n, r in theirs.items() if all(r)})
