@@ -59,7 +59,7 @@ struct pxlrt_lane {                      /* the public head of a lane; the sessi
 	X(mul, p * q, (i64)((u64)p * (u64)q), p * q, "mul(g, q); mul(g, p)") \
 	X(div, p / q, div_i64(p, q), q ? p / q : 0, "div(g, q); neg(mul(g, div(y, q)))") \
 	X(mod, LIBM(fmod)(p, q), mod_i64(p, q), q ? p % q : 0, "g; neg(mul(g, mul(sign(div(p, q)), floor(abs(div(p, q))))))") \
-	X(pow, LIBM(pow)(p, q), pow_i64(p, q), pow_u64(p, q), "") \
+	X(pow, OF(pow)(p, q), pow_i64(p, q), pow_u64(p, q), "") \
 	X(min, p != p ? p : p < q ? p : q, p < q ? p : q, p < q ? p : q, "sel(eq(p, y), g, 0.0); sel(eq(q, y), g, 0.0)") \
 	X(max, p != p ? p : p > q ? p : q, p > q ? p : q, p > q ? p : q, "sel(eq(p, y), g, 0.0); sel(eq(q, y), g, 0.0)") \
 	X(eq, p == q, p == q, p == q, "truth") X(ne, p != q, p != q, p != q, "truth") \
@@ -77,6 +77,8 @@ struct pxlrt_lane {                      /* the public head of a lane; the sessi
 	  "mul(g, mul(p, mul(mul(sigmoid(q), sub(1.0, sigmoid(q))), add(2.0, mul(q, sub(1.0, mul(2.0, sigmoid(q))))))))")
 #define PXLRT_VEC3_ALL(X) \
 	X(sel, p != 0 ? q : r, p != 0 ? q : r, p != 0 ? q : r, "") \
+	X(clamp, AT_MOST(AT_LEAST(p, q), r), AT_MOST(AT_LEAST(p, q), r), AT_MOST(AT_LEAST(p, q), r),              /* keeps a NaN p */ \
+	  "sel(and(ge(p, q), le(p, r)), g, 0.0); sel(and(lt(p, q), le(q, r)), g, 0.0); sel(gt(max(p, q), r), g, 0.0)") \
 	X(fma, p * q + r, (i64)((u64)p * (u64)q + (u64)r), p * q + r, "mul(g, q); mul(g, p); g")      /* rounded twice: same bits everywhere */
 /* several steps of an optimiser in one loop, each rounded */
 #define PXLRT_VEC3_FLOAT(X) \

@@ -235,7 +235,7 @@ static void put_load(Fuse *f, int i)
 	const Access *a = &f->in[n->operand];
 	Value *v = &f->v[i];
 	if (a->block) v->at = a->block;
-	else if (is_native(a->dtype) && a->inner == 1 && !is_endangered(f, i, a)) v->at = address(f, a);
+	else if (reads_as_is(f, i) && a->inner == 1 && !is_endangered(f, i, a)) v->at = address(f, a);
 	else {
 		place_value(f, i);
 		buf_printf(&f->body, "%srt->get[%s](%s, %s, %" PRId64 ", n);\n", f->pad, dt(f, a->dtype), v->at, address(f, a), a->inner);
@@ -341,7 +341,7 @@ static int is_one_call(const Fuse *f)
 		if (!f->v[i].needed) continue;
 		if (n->kind == FUSE_CONST) return 0;
 		if (n->kind != FUSE_LOAD || f->v[i].direct >= 0) calls++;
-		else if (a->walk != FLAT || !is_native(a->dtype) || is_endangered(f, i, a)) return 0;
+		else if (a->walk != FLAT || !reads_as_is(f, i) || is_endangered(f, i, a)) return 0;
 		if (n->kind != FUSE_LOAD && f->v[i].direct < 0 && (n->kind != FUSE_CVT || !f->v[i].left_to_store)) return 0;
 	}
 	return calls == 1;

@@ -64,6 +64,7 @@ typedef struct OwnClass { const char *member, *name, *ctype; int bytes; DType na
 extern const OwnClass own_class[PXLRT_NOWN];
 
 int is_native(DType t);
+int reads_as_is(const Fuse *f, int i);                 /* load i: blocks may lie where the operand does */
 int nargs(const FuseNode *n);
 /* the result in which the folded values of `out` are stored as well, or -1: they go to a window */
 int fold_source(const Fuse *f, int out);

@@ -12,6 +12,25 @@ const OwnClass own_class[PXLRT_NOWN] = {
 };
 
 int is_native(DType t) { int c = rt_own_class(t); return c >= 0 && own_class[c].native == t; }
+
+/* is node i looked at for nothing but whether it is zero */
+static int is_only_truth(const Fuse *f, int i)
+{
+	for (int k = i + 1; k < f->p->nodes.n; k++) {
+		const FuseNode *n = &f->p->nodes.at[k];
+		int logic = n->kind == FUSE_PRIM && (n->prim == FP_and || n->prim == FP_or || n->prim == FP_not);
+		for (int j = 0; f->v[k].needed && !logic && j < nargs(n); j++)
+			if (n->arg[j] == i) return 0;
+	}
+	return f->v[i].last < f->p->nodes.n;
+}
+
+int reads_as_is(const Fuse *f, int i)
+{
+	DType t = f->p->nodes.at[i].dtype;
+	return is_native(t) || (t == DT_BOOL && is_only_truth(f, i));
+}
+
 /* what is stored is what blocks hold; a bool that is read may be any byte */
 static int stores_as_is(DType t) { return is_native(t) || t == DT_BOOL; }
 
@@ -144,16 +163,24 @@ static void classify(Fuse *f, Access *a)
 	a->walk = a->tile ? TILED : flat ? FLAT : zero ? SCALAR : ROWS;
 }
 
-/* 128 of what has 8 bytes, twice that of floats if they are few enough to stay in the first cache, and as many bytes of what is smaller.  What is
- * folded is little beside the window it goes to: of very few floats four times as many. */
+/* 128 of what has 8 bytes; up to eight times that of floats, as long as what a turn works on stays in the first cache; of what is
+ * smaller as many bytes */
 static int64_t choose_block(const Fuse *f)
 {
-	int bytes = 1;
-	for (int i = 0; i < f->p->nodes.n; i++)
+	int bytes = 1, nodes = f->p->nodes.n;
+	for (int i = 0; i < nodes; i++)
 		if (f->v[i].needed && own_class[f->p->nodes.at[i].cls].bytes > bytes) bytes = own_class[f->p->nodes.at[i].cls].bytes;
-	if (bytes < 4) return PXLRT_BLOCK * 4 / bytes;
-	if (bytes == 4 && f->p->folded && f->p->nodes.n <= 8) return 4 * PXLRT_BLOCK;
-	return bytes == 4 && f->p->nodes.n <= 16 ? 2 * PXLRT_BLOCK : PXLRT_BLOCK;
+	if (bytes < 4) return PXLRT_BLOCK * 8 / bytes;
+	if (bytes > 4) return PXLRT_BLOCK;
+	return PXLRT_BLOCK * (nodes <= 4 ? 8 : nodes <= 8 ? 4 : nodes <= 16 ? 2 : 1);
+}
+
+/* is a block filled anew for each row */
+static int fills_blocks(const Fuse *f)
+{
+	for (int i = 0; i < f->nin; i++)
+		if (f->in[i].t && f->in[i].moves && ((f->in[i].walk == ROWS && f->in[i].inner == 0) || f->in[i].walk == TILED)) return 1;
+	return 0;
 }
 
 /* Pieces are cut by size and cost alone, so that results and speed do not depend on who runs them. */
@@ -163,6 +190,7 @@ static void choose_mode(Fuse *f)
 	if (work < 1024) work = 1024;
 	f->mode = f->tail ? WIDE : f->rank == 1 ? LINE : f->width <= NARROW ? NARROW_ROWS : WIDE;
 	f->block = choose_block(f);
+	if (f->mode == WIDE && fills_blocks(f) && f->block > 2 * PXLRT_BLOCK) f->block = 2 * PXLRT_BLOCK;
 	f->piece = f->width < 2 * PIECE ? f->width : PIECE;
 	f->block_rows = f->mode == NARROW_ROWS ? f->block / f->width : 1;
 	if (f->mode == LINE && f->p->folded) f->mode = WIDE;

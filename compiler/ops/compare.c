@@ -38,10 +38,10 @@ static int infer_logic(Infer *in)
 	return 1;
 }
 
-OPDEF(logical_and, .type = "And", A_SYMMETRIC_TEST, .params = TWO_TENSORS, .infer = infer_logic, .expr = "(lhs != 0) * (rhs != 0)",
+OPDEF(logical_and, .type = "And", A_SYMMETRIC_TEST, .params = TWO_TENSORS, .infer = infer_logic, .expr = "lhs and rhs",
 	.doc = "True where both operands are non-zero, as `&`.", .formula = "y = (a != 0 and b != 0)");
 
-OPDEF(logical_or, .type = "Or", A_SYMMETRIC_TEST, .params = TWO_TENSORS, .infer = infer_logic, .expr = "(lhs != 0) + (rhs != 0) != 0",
+OPDEF(logical_or, .type = "Or", A_SYMMETRIC_TEST, .params = TWO_TENSORS, .infer = infer_logic, .expr = "lhs or rhs",
 	.doc = "True where at least one operand is non-zero, as `|`.", .formula = "y = (a != 0 or b != 0)");
 
 /* --- where ------------------------------------------------------------------------------------------------- */

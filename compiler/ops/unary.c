@@ -232,7 +232,7 @@ static void grad_clip(Grad *gr, Op *op)
 
 OPDEF(clip, .type = "Clip", .family = "unary", .alias = "clamp", .traits = PURE | ELTWISE,
 	.params = PARAMS({ "t", P_TENSOR }, { "min", P_FLOAT, OPTIONAL, FLOAT_DEFAULT(-INFINITY) }, { "max", P_FLOAT, OPTIONAL, FLOAT_DEFAULT(INFINITY) }),
-	.infer = infer_clip, .grad = grad_clip, .expr = "min(max, max(min, t))",           /* a NaN, and a zero with its sign, come out as they are */
+	.infer = infer_clip, .grad = grad_clip, .expr = "clamp(t, min, max)",           /* a NaN, and a zero with its sign, come out as they are */
 	.flops = 2, .sample = { -2, 2 },
 	.doc = "Each element brought into [min, max]; NaN stays NaN. Bounds of an f16 tensor are first brought into the range of f16. "
 	       "No gradient passes where the result equals a bound. `min` above `max` is an error.",

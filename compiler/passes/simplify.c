@@ -6,6 +6,7 @@
  * Zeros keep no sign here: x + 0 is x although -0 + 0 is 0. */
 #include "compiler/passes/pass.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct Rule { int code; Tensor *(*apply)(Build *b, Op *op); const char *name; } Rule;
@@ -65,11 +66,31 @@ static Tensor *div_one(Build *b, Op *op)
 	return is_number(op->in.at[1], 1) ? same(op, 0) : NULL;
 }
 
+/* |y| where x is not -∞, else `far`: what pow gives where a root has -0 or a NaN */
+static Tensor *root_power(Build *b, Tensor *x, Tensor *y, double far)
+{
+	return b_op3(b, OP_where, b_op2(b, OP_equal, x, b_like(b, x, -INFINITY)), b_like(b, x, far), b_op1(b, OP_abs, y));
+}
+
+/* f16 and bf16 would round between two products */
+static Tensor *pow_float(Build *b, Tensor *x, double e)
+{
+	Tensor *one = b_like(b, x, 1);
+	if (e == 3) return b_op2(b, OP_mul, b_op2(b, OP_mul, x, x), x);
+	if (e == -1) return b_op2(b, OP_div, one, x);
+	if (e == 0.5) return root_power(b, x, b_op1(b, OP_sqrt, x), INFINITY);
+	return e == -0.5 ? root_power(b, x, b_op2(b, OP_div, one, b_op1(b, OP_sqrt, x)), 0) : NULL;
+}
+
 static Tensor *pow_small(Build *b, Op *op)
 {
-	if (!same(op, 0)) return NULL;
-	if (is_number(op->in.at[1], 1)) return op->in.at[0];
-	return is_number(op->in.at[1], 2) ? b_op2(b, OP_mul, op->in.at[0], op->in.at[0]) : NULL;
+	Tensor *x = op->in.at[0];
+	double e;
+
+	if (!same(op, 0) || !number(op->in.at[1], &e)) return NULL;
+	if (e == 1) return x;
+	if (e == 2) return b_op2(b, OP_mul, x, x);
+	return x->spec.dtype == DT_F32 || x->spec.dtype == DT_F64 ? pow_float(b, x, e) : NULL;
 }
 
 static Tensor *sum_few(Build *b, Op *op)
@@ -139,7 +160,7 @@ static const Rule rules[] = {
 	{ OP_sub, sub_zero, "x - 0 = x" },
 	{ OP_mul, mul_one, "x * 1 = x" },
 	{ OP_div, div_one, "x / 1 = x" },
-	{ OP_pow, pow_small, "x ** 1 = x, x ** 2 = x * x" },
+	{ OP_pow, pow_small, "powers that are products, quotients and roots" },
 	{ OP_sum_n, sum_few, "a sum without its zeros" },
 	{ OP_negate, negate_twice, "-(-x) = x" },
 	{ OP_reshape, reshape_twice, "one reshape for two" },

@@ -73,6 +73,9 @@ typedef struct Isa {
 	/* Σ |x| and Σ x² in the same way */
 	void (*l1[2])(Acc *out, const void *x, long n);
 	void (*sumsq[2])(Acc *out, const void *x, long n);
+	/* sum of f16 (0) and bf16 (1); acc += BUNDLE rows of them */
+	void (*half_sum[2])(Acc *out, const void *x, long n);
+	void (*half_add_rows[2])(float *acc, const void *rows, long stride, long n);
 	/* acc op= each of BUNDLE rows of n elements, one after the other */
 	void (*add_rows[PXLRT_NCLASS])(void *acc, const void *rows, long stride, long n);
 	void (*mul_rows[PXLRT_NCLASS])(void *acc, const void *rows, long stride, long n);

@@ -18,6 +18,10 @@
 	static void S##_##name(T *y, const T *a, const T *b, const T *c, long n) \
 	{ EACH(n) { T p = a[i], q = b[i], r = c[i]; y[i] = (expr); } }
 
+/* one instruction each, in this order: a NaN x comes out */
+#define AT_LEAST(x, low) ((low) > (x) ? (low) : (x))
+#define AT_MOST(x, high) ((high) < (x) ? (high) : (x))
+
 /* n elements of a block of C to memory of T, stride apart; `put` says how in terms of v */
 #define STRIDED_STORE(T, C, put) \
 	{ \

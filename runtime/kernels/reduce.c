@@ -115,27 +115,28 @@ static void block_map(const Fold *f, Block *b, long n, const Block *m)
 
 static int is_mapped(const Fold *f) { return f->op == PXLRT_L1 || f->op == PXLRT_SUMSQ || f->op == FOLD_SUMEXP; }
 
+/* sums of 16-bit floats, which are widened on the way */
+static int is_half_sum(const Fold *f) { return f->op == PXLRT_SUM && (f->dtype == DT_F16 || f->dtype == DT_BF16); }
+
+static Acc half_fold(const Fold *f, const void *x, long n)
+{
+	Acc a;
+	f->isa->half_sum[f->dtype == DT_BF16](&a, x, n);
+	return a;
+}
+
 /* --- finishing: from the fold to the value, in the class, stored ------------------------------------------------------- */
 
 static i64 floor_div(i64 s, i64 n) { return s / n - ((s % n != 0) & (s < 0)); }
 
-static double finish_float(int op, double v, double m, long n)
-{
-	switch (op) {
-	case PXLRT_MEAN: return v / (double)n;
-	case PXLRT_L2: return sqrt(v);
-	case PXLRT_LOGSUM: return log_f64(v);
-	case PXLRT_LOGSUMEXP: return abs_f64(m) <= DBL_MAX ? m + log_f64(v) : m;
-	default: return v;
-	}
-}
-
+/* n <= BLOCK_MAX at once */
 static void finish_floats(const Fold *f, const Acc *a, const double *m, long n, double *v)
 {
-	int plain = f->final != PXLRT_L2 && f->final != PXLRT_LOGSUM && f->final != PXLRT_LOGSUMEXP;
 	double by = f->final == PXLRT_MEAN ? (double)f->total : 1;
-	for (long j = 0; j < n && plain; j++) v[j] = a[j].f / by;
-	for (long j = 0; j < n && !plain; j++) v[j] = finish_float(f->final, a[j].f, m ? m[j] : 0, f->total);
+	for (long j = 0; j < n; j++) v[j] = a[j].f / by;
+	if (f->final == PXLRT_L2) f->rt->f64.sqrt(v, v, n);
+	if (f->final == PXLRT_LOGSUM || f->final == PXLRT_LOGSUMEXP) f->rt->f64.log(v, v, n);
+	for (long j = 0; f->final == PXLRT_LOGSUMEXP && j < n; j++) v[j] = abs_f64(m[j]) <= DBL_MAX ? m[j] + v[j] : m[j];
 }
 
 void fold_store(const Fold *f, const Acc *a, const double *m, long n, long at)
@@ -160,21 +161,23 @@ void fold_store(const Fold *f, const Acc *a, const double *m, long n, long at)
 
 /* --- rows ------------------------------------------------------------------------------------------------------------------ */
 
-/* a stretch of one axis: n elements, stride apart */
+/* a stretch of one axis: n > 0 elements, stride apart */
 Acc fold_stretch(const Fold *f, const char *x, long stride, long n, const void *m)
 {
 	Block b;
 	Acc a = fold_start(f);
-	int direct = stride == 1 && is_native(f->dtype) && f->op != FOLD_SUMEXP;
-	if (direct && n <= BLOCK_MAX) return block_fold(f, x, n);
-	for (long at = 0; at < n; at += BLOCK_MAX) {
-		long k = min_l(BLOCK_MAX, n - at);
+	int half = stride == 1 && is_half_sum(f), direct = half || (stride == 1 && is_native(f->dtype));
+	if (direct && !half && n <= BLOCK_MAX && f->op != FOLD_SUMEXP) return block_fold(f, x, n);
+	long block = direct && is_extreme(f->op) ? n : BLOCK_MAX;      /* an extreme is the same in one go */
+	for (long at = 0; at < n; at += block) {
+		long k = min_l(block, n - at);
 		const void *src = at_elem(x, f->dtype, at * stride);
 		Acc p;
-		if (!direct) f->rt->ld[f->dtype](&b, src, stride, k);
-		if (f->op != FOLD_SUMEXP) p = block_fold(f, direct ? src : &b, k);
-		else if (f->cls == PXLRT_F64) p.f = f->isa->exp_sum_f64(b.f64, b.f64, *(const double *)m, k);
-		else p.f = f->isa->exp_sum_f32(b.f32, b.f32, *(const float *)m, k);
+		if (!direct) f->rt->ld[f->dtype](&b, src, stride, k), src = &b;
+		if (half) p = half_fold(f, src, k);
+		else if (f->op != FOLD_SUMEXP) p = block_fold(f, src, k);
+		else if (f->cls == PXLRT_F64) p.f = f->isa->exp_sum_f64(b.f64, src, *(const double *)m, k);
+		else p.f = f->isa->exp_sum_f32(b.f32, src, *(const float *)m, k);
 		fold_add(f, &a, &p);
 	}
 	return a;
@@ -223,22 +226,30 @@ static double max_value(Fold *f, const char *base, void *m)
 /* contiguous rows of a block's length; results go in blocks too */
 static int is_short(const Fold *f)
 {
-	return f->cls == PXLRT_F32 && f->op != FOLD_SUMEXP && f->red.n == 1 && f->red.stride[0] == 1 && f->red.count <= BLOCK_MAX;
+	return f->cls == PXLRT_F32 && f->red.n == 1 && f->red.stride[0] == 1 && f->red.count <= BLOCK_MAX;
+}
+
+static double short_row(const Fold *f, const void *row, double *max)
+{
+	long n = f->red.count;
+	float m;
+	Block x;
+	if (is_half_sum(f)) return half_fold(f, row, n).f;
+	if (f->dtype != DT_F32) f->rt->ld[f->dtype](&x, row, 1, n), row = &x;
+	if (f->op != FOLD_SUMEXP) return block_fold(f, row, n).f;
+	f->isa->max[PXLRT_F32](&m, row, n);
+	*max = (double)m;
+	return f->isa->exp_sum_f32(x.f32, row, abs_f32(m) <= FLT_MAX ? m : 0, n);
 }
 
 static void short_rows(const Fold *f, long lo, long hi)
 {
-	long n = f->red.count;
-	Block x, y;
+	double max[BLOCK_MAX];
+	Acc v[BLOCK_MAX];
 	for (; lo < hi; lo += BLOCK_MAX) {
 		long k = min_l(BLOCK_MAX, hi - lo);
-		for (long i = 0; i < k; i++) {
-			const void *row = at_elem(f->x, f->dtype, axes_at(&f->kept, lo + i));
-			if (f->dtype != DT_F32) f->rt->ld[f->dtype](&x, row, 1, n), row = &x;
-			Acc a = block_fold(f, row, n);
-			y.f32[i] = (float)finish_float(f->final, a.f, 0, n);
-		}
-		f->rt->st[f->dtype](at_elem_mut(f->y, f->dtype, lo), 1, &y, k);
+		for (long i = 0; i < k; i++) v[i].f = short_row(f, at_elem(f->x, f->dtype, axes_at(&f->kept, lo + i)), &max[i]);
+		fold_store(f, v, max, k, lo);
 	}
 }
 
@@ -342,7 +353,7 @@ void fold_band(const Fold *f, const char *base, long stride, long n, long lo, lo
 	Block room[2];
 	_Static_assert(BUNDLE * FOLD_COLS * sizeof(double) <= sizeof room, "rows fit");
 	long row = FOLD_COLS * (long)class_size(f->cls);
-	int direct = stride == 1 && is_native(f->dtype) && !is_mapped(f) && f->red.n == 1;
+	int alone = stride == 1 && !is_mapped(f) && f->red.n == 1, direct = alone && is_native(f->dtype), half = alone && is_half_sum(f);
 	if (!more) {
 		f->rt->ld[f->dtype](acc, column_row(f, base, lo++), stride, n);
 		block_map(f, acc, n, m);
@@ -350,6 +361,10 @@ void fold_band(const Fold *f, const char *base, long stride, long n, long lo, lo
 	for (long r = lo; r < hi; r += BUNDLE) {
 		long k = min_l(BUNDLE, hi - r);
 		if (stride == 1 && !f->near) fetch_rows(f, base, r + k, min_l(r + k + BUNDLE, f->red.count), n);
+		if (half && k == BUNDLE) {
+			f->isa->half_add_rows[f->dtype == DT_BF16](acc->f32, column_row(f, base, r), f->red.stride[0], n);
+			continue;
+		}
 		for (long i = 0; i < k && !direct; i++) {
 			Block *to = (Block *)(void *)((char *)room + i * row);
 			f->rt->ld[f->dtype](to, column_row(f, base, r + i), stride, n);
@@ -398,8 +413,10 @@ static void columns_block(Fold *f, long at, long stride, long n)
 	double top[FOLD_COLS];
 	Block m;
 	const char *base = at_elem(f->x, f->dtype, axes_at(&f->kept, at));
-	if (f->beside == 1 && f->red.count <= band_of(f) && f->final == f->op && f->op != FOLD_SUMEXP) {      /* the one band is the result */
+	int mean = f->final == PXLRT_MEAN && f->cls == PXLRT_F32;
+	if (f->beside == 1 && f->red.count <= band_of(f) && (f->final == f->op || mean) && f->op != FOLD_SUMEXP) {      /* the one band is the result */
 		fold_band(f, base, stride, n, 0, f->red.count, NULL, 0, &m);
+		for (long j = 0; mean && j < n; j++) m.f32[j] /= (float)f->total;
 		f->rt->st[f->dtype](at_elem_mut(f->y, f->dtype, at), 1, &m, n);
 		return;
 	}

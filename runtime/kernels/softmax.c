@@ -2,13 +2,9 @@
  *
  * A line is x[o, :, i].  Lines that are contiguous (inner = 1) are taken one by one, f32 and f64 in place of
  * storage, 16-bit floats through blocks (if there is more than one,
- * exponentials are taken twice rather than kept).  Otherwise COLS
+ * exponentials are taken twice rather than kept).  Otherwise
  * neighbouring lines go together, row by row.  Sums are in double. */
 #include "runtime/kernels/kernels.h"
-
-#include <string.h>
-
-enum { COLS = 256 };
 
 typedef struct Soft {
 	const struct pxlrt *rt;
@@ -109,73 +105,93 @@ static void back_line_half(const Soft *s, long at, long n)
 		}
 }
 
-/* --- strided lines, n of them from `base`, in the class's block ---------------------------------------------------------- */
+/* --- strided lines, n of them from `base`, row by row --------------------------------------------------------------------- */
 
-static void load(const Soft *s, Block *b, const char *p, long base, long r, long n)
+/* row r: where it lies, or in the class's block */
+static const void *row_of(const Soft *s, Block *room, const char *p, long base, long r, long n)
 {
-	s->rt->ld[s->d->dtype](b, elem(s, p, base + r * s->d->inner), 1, n);
+	int t = s->d->dtype;
+	const void *row = elem(s, p, base + r * s->d->inner);
+	if (is_native(t)) return row;
+	s->rt->ld[t](room, row, 1, n);
+	return room;
 }
 
-static void store(const Soft *s, const Block *b, long base, long r, long n)
+/* row r of the result is made where it is to be, or in a block that row_done stores */
+static void *row_to(const Soft *s, Block *room, long base, long r)
 {
-	s->rt->st[s->d->dtype](at_elem_mut(s->y, s->d->dtype, base + r * s->d->inner), 1, b, n);
+	return is_native(s->d->dtype) ? (void *)at_elem_mut(s->y, s->d->dtype, base + r * s->d->inner) : room;
+}
+
+static void row_done(const Soft *s, const Block *room, long base, long r, long n)
+{
+	int t = s->d->dtype;
+	if (!is_native(t)) s->rt->st[t](at_elem_mut(s->y, t, base + r * s->d->inner), 1, room, n);
+}
+
+static void add_wide(const Soft *s, double *sum, int cls, const void *x, long n)
+{
+	double wide[BLOCK_MAX];
+	s->rt->cvt[cls][DT_F64](wide, x, n);
+	s->rt->f64.add(sum, sum, wide, n);
 }
 
 /* the exponentials stay in y where that holds them as they are */
-#define SOFT_COLUMNS(S, T) \
+#define SOFT_COLUMNS(S, T, CLS) \
 static void soft_columns_##S(const Soft *s, long base, long n) \
 { \
-	Block m, x, inv; \
-	double sum[COLS] = { 0 }; \
+	Block room, m, inv; \
+	double sum[BLOCK_MAX] = { 0 }; \
 	int keep = is_native(s->d->dtype); \
-	load(s, &m, s->x, base, 0, n); \
-	for (long r = 1; r < s->d->n; r++) load(s, &x, s->x, base, r, n), s->rt->S.max(m.S, m.S, x.S, n); \
+	s->rt->ld[s->d->dtype](&m, elem(s, s->x, base), 1, n); \
+	for (long r = 1; r < s->d->n; r++) s->rt->S.max(m.S, m.S, row_of(s, &room, s->x, base, r, n), n); \
 	for (long r = 0; r < s->d->n; r++) { \
-		load(s, &x, s->x, base, r, n); \
-		s->rt->S.sub(x.S, x.S, m.S, n); \
-		s->rt->S.exp(x.S, x.S, n); \
-		if (keep) store(s, &x, base, r, n); \
-		for (long j = 0; j < n; j++) sum[j] += (double)x.S[j]; \
+		T *y = row_to(s, &room, base, r); \
+		s->rt->S.sub(y, row_of(s, &room, s->x, base, r, n), m.S, n); \
+		s->rt->S.exp(y, y, n); \
+		add_wide(s, sum, CLS, y, n); \
 	} \
 	for (long j = 0; j < n; j++) inv.S[j] = (T)(1 / sum[j]); \
 	for (long r = 0; r < s->d->n; r++) { \
-		load(s, &x, keep ? s->y : s->x, base, r, n); \
-		if (!keep) s->rt->S.sub(x.S, x.S, m.S, n), s->rt->S.exp(x.S, x.S, n); \
-		s->rt->S.mul(x.S, x.S, inv.S, n); \
-		store(s, &x, base, r, n); \
+		T *y = row_to(s, &room, base, r); \
+		if (!keep) s->rt->S.sub(y, row_of(s, &room, s->x, base, r, n), m.S, n), s->rt->S.exp(y, y, n); \
+		s->rt->S.mul(y, y, inv.S, n); \
+		row_done(s, &room, base, r, n); \
 	} \
 } \
 static void back_columns_##S(const Soft *s, long base, long n) \
 { \
-	Block y, g, dot; \
-	double sum[COLS] = { 0 }; \
+	Block room, other, dot; \
+	double sum[BLOCK_MAX] = { 0 }; \
 	for (long r = 0; r < s->d->n; r++) { \
-		load(s, &y, s->x, base, r, n); \
-		load(s, &g, s->g, base, r, n); \
-		for (long j = 0; j < n; j++) sum[j] += (double)(y.S[j] * g.S[j]); \
+		s->rt->S.mul(dot.S, row_of(s, &room, s->x, base, r, n), row_of(s, &other, s->g, base, r, n), n); \
+		add_wide(s, sum, CLS, dot.S, n); \
 	} \
 	for (long j = 0; j < n; j++) dot.S[j] = (T)sum[j]; \
 	for (long r = 0; r < s->d->n; r++) { \
-		load(s, &y, s->x, base, r, n); \
-		load(s, &g, s->g, base, r, n); \
-		s->rt->S.sub(g.S, g.S, dot.S, n); \
-		s->rt->S.mul(y.S, y.S, g.S, n); \
-		store(s, &y, base, r, n); \
+		const T *y = row_of(s, &room, s->x, base, r, n); \
+		T *dx = row_to(s, &other, base, r); \
+		s->rt->S.sub(other.S, row_of(s, &other, s->g, base, r, n), dot.S, n); \
+		s->rt->S.mul(dx, y, other.S, n); \
+		row_done(s, &other, base, r, n); \
 	} \
 }
-SOFT_COLUMNS(f32, float)
-SOFT_COLUMNS(f64, double)
+SOFT_COLUMNS(f32, float, PXLRT_F32)
+SOFT_COLUMNS(f64, double, PXLRT_F64)
 
 /* --- entries ------------------------------------------------------------------------------------------------------------------ */
+
+/* columns that go together: memory likes long runs, threads like pieces */
+static long strip(const struct pxlrt_axis *d) { return d->outer * d->inner < 4 * BLOCK_MAX ? BLOCK_MAX / 2 : BLOCK_MAX; }
 
 static int soft_body(RtLane *ln, void *ctx, long lo, long hi)
 {
 	const Soft *s = ctx;
-	long inner = s->d->inner, n = s->d->n, per = (inner + COLS - 1) / COLS;
+	long inner = s->d->inner, n = s->d->n, wide = strip(s->d), per = (inner + wide - 1) / wide;
 	int t = s->d->dtype, back = s->g != NULL;
 	(void)ln;
 	for (long i = lo; i < hi; i++) {
-		long j = i % per * COLS, base = i / per * n * inner + j, cols = min_l(COLS, inner - j);
+		long j = i % per * wide, base = i / per * n * inner + j, cols = min_l(wide, inner - j);
 		if (inner > 1 && t == DT_F64) (back ? back_columns_f64 : soft_columns_f64)(s, base, cols);
 		else if (inner > 1) (back ? back_columns_f32 : soft_columns_f32)(s, base, cols);
 		else if (t == DT_F32) (back ? back_line_f32 : soft_line_f32)(s, base, n);
@@ -189,8 +205,8 @@ static int soft_run(RtLane *ln, const struct pxlrt_axis *d, const void *x, const
 {
 	if (d->n <= 0 || d->inner <= 0) return 0;
 	Soft s = { table_of(ln), isa_of(ln), d, x, g, y };
-	long n = d->outer * ((d->inner + COLS - 1) / COLS);
-	return span_run(ln, soft_body, &s, n, piece_of(n, (double)(min_l(COLS, d->inner) * d->n) * 0.5));
+	long wide = strip(d), n = d->outer * ((d->inner + wide - 1) / wide);
+	return span_run(ln, soft_body, &s, n, piece_of(n, (double)(min_l(wide, d->inner) * d->n) * 0.5));
 }
 
 int k_softmax(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *x, void *y) { return soft_run(rt_lane(ln), d, x, NULL, y); }

@@ -28,6 +28,7 @@ SINCOS(f64, double, cos, 1)
 /* --- the table of pxlrt.h, once for each class --------------------------------------------------------------- */
 
 #define erf_f64 erf
+#define pow_f64 pow
 #define FILL(S, T) static void S##_fill(T *y, T x, long n) { for (long i = 0; i < n; i++) y[i] = x; }
 FILL(f32, float) FILL(f64, double) FILL(i64, i64) FILL(u64, u64)
 
@@ -164,8 +165,6 @@ CVT_TO_FLOAT(F64, double, f32_odd(v))
 CVT_TO_FLOAT(I64, i64, f32_odd(i64_odd(v)))
 CVT_TO_FLOAT(U64, u64, f32_odd(u64_odd(v)))
 
-#include "runtime/kernels/half_vec.h"
-
 /* --- reductions of one block ---------------------------------------------------------------------------------------- */
 
 enum { LANES = 64 };
@@ -193,15 +192,26 @@ enum { LANES = 64 };
 		TREE({ T p = lane[j], q = lane[j + w]; lane[j] = (step); }) \
 		return lane[0]; \
 	}
-/* an extreme of floats: numbers fold as one instruction does it, and a NaN is kept beside them */
+/* an extreme of floats: numbers fold as one instruction does it, and whether there is a NaN is asked of two lanes at once */
 #define FOLD_EXTREME(S, T, name, start, OP) \
 	static T S##_fold_##name(const T *x, long n) \
 	{ \
-		T lane[LANES], nan[LANES] = { 0 }; \
+		enum { HALF = LANES / 2 }; \
+		T lane[LANES]; \
+		int nan[HALF] = { 0 }, any = 0; \
+		long i = 0; \
 		for (int j = 0; j < LANES; j++) lane[j] = (start); \
-		LANES_DO(n, { T p = lane[j], q = x[i + j]; lane[j] = p OP q ? p : q; nan[j] = q == q ? nan[j] : q; }) \
-		TREE({ T p = lane[j], q = lane[j + w]; lane[j] = p OP q ? p : q; nan[j] = nan[j] == nan[j] ? nan[j + w] : nan[j]; }) \
-		return nan[0] == nan[0] ? lane[0] : nan[0]; \
+		for (; i + LANES <= n; i += LANES) \
+			_Pragma("GCC ivdep") for (int j = 0; j < HALF; j++) { \
+				T p = x[i + j], q = x[i + j + HALF]; \
+				lane[j] = lane[j] OP p ? lane[j] : p; \
+				lane[j + HALF] = lane[j + HALF] OP q ? lane[j + HALF] : q; \
+				nan[j] |= __builtin_isunordered(p, q); \
+			} \
+		for (int j = 0; i + j < n; j++) lane[j] = lane[j] OP x[i + j] ? lane[j] : x[i + j], nan[j % HALF] |= x[i + j] != x[i + j]; \
+		TREE({ T p = lane[j], q = lane[j + w]; lane[j] = p OP q ? p : q; }) \
+		for (int j = 0; j < HALF; j++) any |= nan[j]; \
+		return any ? (T)NAN : lane[0]; \
 	}
 #define FOLDS_TO(S, T, AS) \
 	static void sum_##S(Acc *out, const void *x, long n) { out->AS = S##_fold_sum(x, n); } \
@@ -218,6 +228,29 @@ FLOAT_FOLDS(f32, float)
 FLOAT_FOLDS(f64, double)
 INT_FOLDS(i64, i64, LLONG_MIN, LLONG_MAX)
 INT_FOLDS(u64, u64, 0, ULLONG_MAX)
+
+/* sums of 16-bit floats: `load` says what one is */
+#define HALF_SUMS(D, load) \
+	static void half_sum_##D(Acc *out, const void *src, long n) \
+	{ \
+		const uint16_t *x = src; \
+		float lane[LANES] = { 0 }; \
+		LANES_DO(n, { lane[j] += load(x[i + j]); }) \
+		TREE({ lane[j] += lane[j + w]; }) \
+		out->f = (double)lane[0]; \
+	} \
+	static void half_add_rows_##D(float *y, const void *rows, long stride, long n) \
+	{ \
+		const uint16_t *x = rows; \
+		EACH(n) { \
+			float p = y[i]; \
+			for (long k = 0; k < BUNDLE; k++) p += load(x[k * stride + i]); \
+			y[i] = p; \
+		} \
+	}
+HALF_SUMS(F16, half_load)
+HALF_SUMS(BF16, brain_load)
+#include "runtime/kernels/half_vec.h"
 
 /* sums of what is made of each element */
 #define FOLD_MAPPED(S, T, name, map) \
@@ -458,6 +491,7 @@ static CvtRow cvt_F32 = CVT_ROW(F32), cvt_F64 = CVT_ROW(F64), cvt_I64 = CVT_ROW(
 	.isa = { \
 		.name = label, .sum = BY_CLASS(sum), .prod = BY_CLASS(prod), .max = BY_CLASS(max), .min = BY_CLASS(min), \
 		.l1 = { l1_f32, l1_f64 }, .sumsq = { sumsq_f32, sumsq_f64 }, \
+		.half_sum = { half_sum_F16, half_sum_BF16 }, .half_add_rows = { half_add_rows_F16, half_add_rows_BF16 }, \
 		.add_rows = BY_CLASS(add_rows), .mul_rows = BY_CLASS(mul_rows), .max_rows = BY_CLASS(max_rows), .min_rows = BY_CLASS(min_rows), \
 		.exp_sum_f32 = EXP_SUM_F32, .exp_sum_f64 = exp_sum_f64, .philox = philox_words, .above = above, \
 		.scale_f32 = scale_f32, .scale_f64 = scale_f64, .back_f32 = back_f32, .back_f64 = back_f64, \

@@ -25,6 +25,17 @@ static inline __m512 gelu_16(__m512 x)
 	return _mm512_div_ps(x, _mm512_add_ps(_mm512_set1_ps(1.0f), e));
 }
 
+static inline __m512 geluerf_16(__m512 x)
+{
+	const __m512 one = _mm512_set1_ps(1.0f);
+	__m512 t = _mm512_div_ps(one, _mm512_fmadd_ps(_mm512_set1_ps(0.35f), _mm512_abs_ps(x), one)), q = _mm512_setzero_ps();
+#define STEP(c) q = _mm512_fmadd_ps(q, t, _mm512_set1_ps(c));
+	PHI_Q(STEP)
+#undef STEP
+	__m512 h = _mm512_mul_ps(_mm512_mul_ps(exp_16(_mm512_mul_ps(_mm512_mul_ps(_mm512_set1_ps(-0.5f), x), x)), t), q);
+	return _mm512_mul_ps(x, _mm512_mask_sub_ps(h, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLT_UQ), one, h));
+}
+
 #define LOOP_16(name) \
 	static void name##_512(float *y, const float *a, long n) \
 	{ \
@@ -34,6 +45,7 @@ static inline __m512 gelu_16(__m512 x)
 	}
 LOOP_16(exp)
 LOOP_16(gelu)
+LOOP_16(geluerf)
 
 /* lanes j and j + 64 i, as in FOLD */
 typedef struct Lanes { __m512 at[4]; } Lanes;
@@ -82,4 +94,5 @@ static double exp_sum_512(float *y, const float *x, float m, long n)
 
 #define f32_exp exp_512
 #define f32_gelu gelu_512
+#define f32_geluerf geluerf_512
 #define EXP_SUM_F32 exp_sum_512

@@ -56,6 +56,13 @@ VM double fma_f64(double a, double b, double c)
 
 /* --- exponential: x = n ln2 + r, e^x = 2^n e^r; 2^n in two factors so that denormals come out right ------ */
 
+/* p 2^k: exponents e1 + e2 = k + 254, e1 the lower half */
+VM float scaled_f32(float p, int32_t k)
+{
+	uint32_t e = (uint32_t)(k + 254), e1 = e << 22 & 0x7f800000u, e2 = (e << 23) - e1;
+	return p * f32_bits(e1) * f32_bits(e2);
+}
+
 /* e^(x + lo), lo small against x.  n is bounded as an integer; where that leaves r large, x > 88.8, the result is
  * infinite all the same. */
 VM float exp2part_f32(float x, float lo)
@@ -69,9 +76,7 @@ VM float exp2part_f32(float x, float lo)
 	p = fma_f32(p, r, 0.1666711942f);
 	p = fma_f32(p, r, 0.4999922277f);
 	p = fma_f32(r * r, p, r) + 1.0f;
-	/* exponents e1 + e2 = k + 254, e1 the lower half */
-	uint32_t e = (uint32_t)(k + 254), e1 = e << 22 & 0x7f800000u, e2 = (e << 23) - e1;
-	return p * f32_bits(e1) * f32_bits(e2);
+	return scaled_f32(p, k);
 }
 
 VM float exp_f32(float x) { return exp2part_f32(x, -0.0f); }
@@ -141,6 +146,63 @@ VM double log_f64(double x)
 	y = x < 0.0 ? (double)NAN : y;
 	y = x == 0.0 ? -(double)INFINITY : y;
 	return x <= DBL_MAX ? y : x;
+}
+
+/* --- power: 2^(y log2 x), the logarithm and its product with y as sums of two floats ------------------------ */
+
+/* x, or 0; a select that a compiler doesn't take for a branch */
+VM float only_f32(int given, float x) { return f32_bits(bits_f32(x) & -(uint32_t)given); }
+
+/* log2 a of a positive a is the result and *lo; of 0 and infinity it is all in the result.  a = 2^e m as above, s = (m - 1) / (m + 1):
+ * log2 m = s (K + z (C + z p)), z = s².  What rounding takes from s, z and each sum and product that counts is kept beside it */
+VM float log2_pair_f32(float a, float *lo)
+{
+	const float K = 2.88539004f, K_rest = 3.85192598e-8f, C = 0.9617967f, C_rest = -2.17617345e-8f;
+	int tiny = a < FLT_MIN;
+	uint32_t u = bits_f32(tiny ? a * 8388608.0f : a) + (0x3f800000u - 0x3f3504f3u);
+	float e = (float)((int32_t)(u >> 23) - (tiny ? 150 : 127)), m = f32_bits((u & 0x7fffffu) + 0x3f3504f3u);
+	float f = m - 1.0f, d = m + 1.0f, d_rest = m - (d - 1.0f), r = 1.0f / d;
+	float s = f * r, s_rest = fma_f32(-s, d_rest, fma_f32(-s, d, f)) * r;
+	float z = s * s, z_rest = fma_f32(s + s, s_rest, fma_f32(s, s, -z));
+	float p = 0.340218574543f;
+	p = fma_f32(p, z, 0.411706332292f);
+	p = fma_f32(p, z, 0.577082852192f);
+	float q = fma_f32(p, z, C_rest), w = C + q, w_rest = q - (w - C);
+	float t = z * w, t_rest = fma_f32(z, w, -t) + fma_f32(z, w_rest, z_rest * w);
+	float v = K + t, v_rest = t - (v - K) + (t_rest + K_rest);
+	float l = s * v, l_rest = fma_f32(s, v, -l) + fma_f32(s, v_rest, s_rest * v);
+	float y = e + l;
+	*lo = l - (y - e) + l_rest;
+	y = a == 0.0f ? -INFINITY : y;
+	return a <= FLT_MAX ? y : a;
+}
+
+VM float exp2pair_f32(float x, float lo)
+{
+	x = x < -152.0f ? -152.0f : x;
+	x = x > 152.0f ? 152.0f : x;
+	float t = x + ROUND_F32, r = x - (t - ROUND_F32) + lo;
+	float p = 0.000155954820814f;
+	p = fma_f32(p, r, 0.00134069505612f);
+	p = fma_f32(p, r, 0.00961768930586f);
+	p = fma_f32(p, r, 0.0555030970676f);
+	p = fma_f32(p, r, 0.240226528093f);
+	p = fma_f32(p, r, 0.693147215403f);
+	return scaled_f32(fma_f32(p, r, 1.0f), (int32_t)(bits_f32(t) - bits_f32(ROUND_F32)));
+}
+
+/* all of C's special cases: x^0 and 1^y are 1, NaNs or not; only whole powers of negative numbers are numbers, odd ones negative */
+VM float pow_f32(float x, float y)
+{
+	float a = abs_f32(x), lo, hi = log2_pair_f32(a, &lo), t = y * hi;
+	float rest = only_f32(abs_f32(t) < 152.0f, fma_f32(y, hi, -t) + y * lo);
+	float b = exp2pair_f32(only_f32((a != 1.0f) & (y != 0.0f), t), rest);
+	float c = only_f32(abs_f32(y) < 0x1p24f, y);           /* beyond, all are even */
+	int32_t i = (int32_t)c;
+	int whole = (float)i == c;
+	uint32_t sign = bits_f32(x) & (uint32_t)(i & whole) << 31;
+	int none = ((x < 0.0f) & (a <= FLT_MAX) & !whole) | ((x != x) & (y != 0.0f)) | ((y != y) & (x != 1.0f));
+	return f32_bits(bits_f32(b) | sign | (none ? 0x7fc00000u : 0));
 }
 
 /* --- tanh, sigmoid ---------------------------------------------------------------------------------------- */
@@ -224,13 +286,16 @@ VM float erf_f32(float x)
 	return a < 0.9f ? erf_near_f32(x) : far;
 }
 
-/* Φ(x) = ½ erfc(-x/√2) */
+/* Φ(-|x|) = e^(-x²/2) t Q(t), t = 1/(1 + 0.35 |x|): good to 2e-8, and to 1e-5 of itself where it is small */
+#define PHI_Q(X) X(0.0453607166f) X(-0.187185147f) X(0.215095434f) X(0.00603248233f) X(0.144219228f) X(0.136689908f) X(0.139787444f)
 VM float phi_f32(float x)
 {
-	float a = abs_f32(x) * 0.70710678f;
-	a = a > 10.5f ? 10.5f : a;
-	float h = 0.5f * erfc_tail_f32(a), far = x < 0.0f ? h : 1.0f - h;
-	return a < 0.6f ? 0.5f + 0.5f * erf_near_f32(x * 0.70710678f) : far;
+	float t = 1.0f / fma_f32(0.35f, abs_f32(x), 1.0f), q = 0;
+#define STEP(c) q = fma_f32(q, t, c);
+	PHI_Q(STEP)
+#undef STEP
+	float h = exp_f32(-0.5f * x * x) * t * q;
+	return x < 0.0f ? h : 1.0f - h;
 }
 
 VM double phi_f64(double x) { return 0.5 * erfc(-x * 0.70710678118654752440); }
@@ -343,11 +408,13 @@ VM T geluerf_slope_##S(T x) \
 	c = c < (T)-64 ? (T)-64 : c; \
 	return phi_##S(c) + c * exp_##S((T)-0.5 * c * c) * (T)0.39894228040143267794; \
 } \
+/* s + x s (1 - s) of s = σ(x); s and 1 - s are 1 and e^-|x| over their sum, one way round or the other */ \
 VM T swish_slope_##S(T x) \
 { \
-	T s = sigmoid_##S(x), c = x < (T)-1e6 ? (T)-1e6 : x; \
+	T c = x < (T)-1e6 ? (T)-1e6 : x; \
 	c = c > (T)1e6 ? (T)1e6 : c; \
-	return s + c * s * sigmoid_##S(-x); \
+	T e = exp_##S(-abs_##S(c)), r = 1 / (1 + e); \
+	return (x < 0 ? e : (T)1) * r + c * (e * r * r); \
 }
 ACTIVATIONS(float, f32)
 ACTIVATIONS(double, f64)

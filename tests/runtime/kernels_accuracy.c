@@ -64,6 +64,40 @@ static void sample_f32(const Sample *s, const struct pxlrt *const *rts, int nrt,
 	CHECK("", report(&w, f, 0));
 }
 
+/* powers all over the range of results: bases of any size, and close to 1 */
+static void powers_f32(const struct pxlrt *const *rts, int nrt, const Prim *f)
+{
+	static float p[CHUNK], q[CHUNK];
+	Worst w = { .same = 1 };
+	for (unsigned long at = 0; at < 100 * CHUNK; at += CHUNK) {
+		for (unsigned long i = 0; i < CHUNK; i++) {
+			double u = noise(at + i), e = noise(at + i + 500000);
+			p[i] = (float)(i % 2 ? ldexp(1 + u * u, (int)(e * 140)) : 1 + u * fabs(e));
+			q[i] = (float)(noise(at + i + 1000000) * 155 / (log2((double)p[i]) + 1e-9));
+		}
+		chunk_f32(&w, rts, nrt, f, p, q, CHUNK);
+	}
+	CHECK("", report(&w, f, 0));
+}
+
+/* and where it is all in the rules: bit by bit what C says, signs of zeros included */
+static void special_powers(const struct pxlrt *rt)
+{
+	static const float at[] = { 0, 1e-45f, 1e-38f, 0.5f, 0x1.fffffep-1f, 1, 0x1.000002p0f, 1.5f, 2, 3, 8388607.5f, 0x1p23f, 0x1.fffffep23f, 0x1p24f, 0x1p31f, FLT_MAX, INFINITY, NAN };
+	enum { N = sizeof at / sizeof *at };
+	int same = 1;
+	for (int i = 0; i < 4 * N * N; i++) {
+		float x = at[i / 4 % N], y = at[i / 4 / N], p, want;
+		x = i & 1 ? -x : x, y = i & 2 ? -y : y;
+		rt->f32.pow(&p, &x, &y, 1);
+		want = powf(x, y);
+		int ok = want != want ? p != p : !signbit(p) == !signbit(want) && fabs((double)p - (double)want) <= 1e-6 * fabs((double)want);
+		same &= ok || p == want;
+		if (!ok && p != want) printf("pow(%a, %a) is %a, not %a\n", (double)x, (double)y, (double)p, (double)want);
+	}
+	CHECK("", same);
+}
+
 /* --- f64 --------------------------------------------------------------------------------------------------------------- */
 static void sample_f64(const Sample *s, const struct pxlrt *const *rts, int nrt, const Prim *f)
 {
@@ -167,7 +201,9 @@ int main(void)
 	for (int i = 0; i < PRIMS; i++) {
 		sample_f32(&s, rts, nrt, &prims[i]);
 		sample_f64(&s, rts, nrt, &prims[i]);
+		if (!strcmp(prims[i].name, "pow")) powers_f32(rts, nrt, &prims[i]);
 	}
+	for (int t = 0; t < nrt; t++) special_powers(rts[t]);
 	rt_free(NULL, s.f32);
 	rt_free(NULL, s.f64);
 	return check_done();
