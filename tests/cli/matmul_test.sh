@@ -6,11 +6,11 @@ cat > "$T/m.pxl" <<'E'
 program main() {
     x = variable([[1.00390625, 1.01171875]], f32, name = "x")
     w = constant([[1.0], [4.0]])
-    image = constant([1.00390625, 0.0]).reshape([1, 1, 1, 2])
+    image = constant([1.00390625, 0.0, 0.0]).reshape([1, 1, 1, 3])
     host_store(d2h_stream("f32", f32[1, 1]), x @ w)
     host_store(d2h_stream("f64", f64[1, 1]), x.cast(f64) @ w.cast(f64))
     host_store(d2h_stream("f16", f16[1, 1]), x.cast(f16) @ w.cast(f16))
-    host_store(d2h_stream("conv", f32[1, 1, 1, 1]), conv(image, ones([1, 1, 1, 2])))
+    host_store(d2h_stream("conv", f32[1, 1, 1, 2]), conv(image, ones([1, 1, 1, 2])))
 }
 E
 expect 0 "$PXLC" run "$T/m.pxl"
