@@ -196,13 +196,11 @@ static void inherit_order(Graph *g, const char *dead)
 	}
 }
 
-static void detach(Op *op)
+static void leave_lists(Op *op)
 {
 	for (int e = 0; e < EXEC_COUNT; e++)
 		for (int i = 0; i < op->graph->seq[e].n; i++)
 			if (op->graph->seq[e].at[i] == op) op->graph->seq[e].at[i] = NULL;
-	for (int i = 0; i < op->in.n; i++)
-		if (op->in.at[i]) drop_use(op->in.at[i], op, i);
 	for (int k = 0; k < 2; k++) {
 		Graph *c = op->callee[k];
 		for (int i = c ? c->calls.n - 1 : -1; i >= 0; i--)
@@ -210,12 +208,32 @@ static void detach(Op *op)
 	}
 }
 
+static void detach(Op *op)
+{
+	leave_lists(op);
+	for (int i = 0; i < op->in.n; i++)
+		if (op->in.at[i]) drop_use(op->in.at[i], op, i);
+}
+
+/* the same for many, in one sweep: a tensor may have as many readers as there are ops */
+static void detach_all(Graph *g, const char *dead)
+{
+	for (int i = g->ops.n - 1; i >= 0; i--)
+		if (dead[i]) leave_lists(g->ops.at[i]);
+	for (int i = 0; i < g->tensors.n; i++) {
+		Tensor *t = g->tensors.at[i];
+		int kept = 0;
+		for (int u = 0; u < t->uses.n; u++)
+			if (!dead[t->uses.at[u].op->mark]) t->uses.at[kept++] = t->uses.at[u];
+		t->uses.n = kept;
+	}
+}
+
 void ir_remove_ops(Graph *g, const char *dead)
 {
 	for (int i = 0; i < g->ops.n; i++) g->ops.at[i]->mark = i;
 	inherit_order(g, dead);
-	for (int i = g->ops.n - 1; i >= 0; i--)
-		if (dead[i]) detach(g->ops.at[i]);
+	detach_all(g, dead);
 	int kept = 0;
 	for (int i = 0; i < g->tensors.n; i++) {
 		Tensor *t = g->tensors.at[i];
