@@ -417,11 +417,11 @@ static int pointer_of(const Fuse *f, int i)
 
 static void put_body(Fuse *f)
 {
-	for (int i = 0; i < f->nin + f->nout; i++) {
+	for (int i = 0, k = 0; i < f->nin + f->nout; k += pointed(f, i++) != NULL) {
 		Access *a = &f->in[i];
 		if (!a->t) continue;
 		a->name = emit_name(f->e, local_name(f, i));
-		buf_printf(&f->head, "\t%s%s *%s = p[%d];\n", i < f->nin ? "const " : "", emit_ctype(a->dtype), a->name, pointer_of(f, i));
+		buf_printf(&f->head, "\t%s%s *%s = p[%d];\n", i < f->nin ? "const " : "", emit_ctype(a->dtype), a->name, k);
 	}
 	for (int d = 0; d < f->rank - 1; d++) f->index[d] = emit_name(f->e, arena_printf(f->e->mem, "i%d", d));
 	for (int i = 0; i < f->p->nodes.n; i++)

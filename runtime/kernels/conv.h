@@ -52,8 +52,6 @@ typedef struct Conv {
 /* a box of columns: where it starts, and how large it is; image first */
 typedef struct ConvBox { long image, images, at[PXLRT_MAXSPACE], n[PXLRT_MAXSPACE]; } ConvBox;
 
-static inline long ceil_div(long a, long b) { return (a + b - 1) / b; }
-
 /* rows of a few elements: the two halves may overlap; n is a multiple of 4 */
 static inline void copy_elements(char *to, const char *from, size_t n)
 {

@@ -6,8 +6,9 @@
  *   columns              FOLD_BAND whole rows (of the first LARGE results, the next …), so that memory is read in order
  * The loop is asked for a window of a job at a time, about BLOCK_MAX elements of rows and SMALL of columns: memory goes on being read ahead
  * while so few are folded, and stands still while more are.
- * Values that the loop stores are folded from there.  What each piece gives is an Acc per result, kept in the lane's scratch and added up in order at the end: by whom pieces are made
- * cannot be seen.  Where one piece has all of a result, it is finished at once.  A window is cut and folded as reduce.c does it. */
+ * Values that the loop stores are folded from there.  What each piece gives is an Acc per result, kept in the lane's scratch and
+ * added up in order at the end: by whom pieces are made cannot be seen.  Where one piece has all of a result, it is finished at
+ * once.  A window is cut and folded as reduce.c does it. */
 #include "runtime/kernels/fold.h"
 
 /* columns: a window has as many rows as it takes to be SMALL, but at least 1 + BUNDLE if that is not beyond LARGE, which stays in the second cache.
@@ -30,8 +31,6 @@ typedef struct Run {
 	int at_once;                         /* a group's results need nobody else's */
 } Run;
 
-static long up(long n, long by) { return (n + by - 1) / by; }
-
 /* --- the cut ------------------------------------------------------------------------------------------------------ */
 
 static long room_for(const Run *u) { return u->groups * u->pieces * u->c * u->d->folds * (long)sizeof(Acc); }
@@ -52,18 +51,18 @@ static void take_beside(Run *u)
 static void cut_rows(Run *u)
 {
 	long lines = u->r / u->d->width;
-	u->pieces = u->d->width <= FOLD_PIECE ? up(lines, FOLD_PIECE / u->d->width) : lines * up(u->d->width, FOLD_PIECE);
+	u->pieces = u->d->width <= FOLD_PIECE ? ceil_div(lines, FOLD_PIECE / u->d->width) : lines * ceil_div(u->d->width, FOLD_PIECE);
 	u->parts = 1;
 }
 
 /* parts of whole rows of the loop where those are short; more bands to a piece where the room would not do */
 static void cut_columns(Run *u)
 {
-	long bands = up(u->r, FOLD_BAND), width = u->d->width;
+	long bands = ceil_div(u->r, FOLD_BAND), width = u->d->width;
 	u->part = width <= LARGE ? min_l(u->lines, LARGE / width) : 0;
-	u->parts = u->part ? up(u->lines, u->part) : u->lines * up(width, LARGE);
+	u->parts = u->part ? ceil_div(u->lines, u->part) : u->lines * ceil_div(width, LARGE);
 	u->pieces = bands;
-	for (u->bands = 1; u->pieces > 1 && room_for(u) > ROOM; u->pieces = up(bands, u->bands)) u->bands *= 2;
+	for (u->bands = 1; u->pieces > 1 && room_for(u) > ROOM; u->pieces = ceil_div(bands, u->bands)) u->bands *= 2;
 }
 
 static Run run_of(const struct pxlrt_fold *d)
@@ -74,7 +73,7 @@ static Run run_of(const struct pxlrt_fold *d)
 	if (u.r * u.c <= BLOCK_MAX) u.together = BLOCK_MAX / (u.r * u.c);
 	else if (u.c == 1) cut_rows(&u);
 	else cut_columns(&u);
-	u.jobs = u.together ? up(u.groups, u.together) : u.groups * u.pieces * u.parts;
+	u.jobs = u.together ? ceil_div(u.groups, u.together) : u.groups * u.pieces * u.parts;
 	u.at_once = d->dim[0] == 1 && u.pieces == 1 && u.bands <= 1;
 	return u;
 }
@@ -83,7 +82,7 @@ static Run run_of(const struct pxlrt_fold *d)
 int rt_fold_fits(const struct pxlrt_fold *d)
 {
 	Run u = run_of(d);
-	if (u.c == 1 && u.r > FOLD_PIECE) u.pieces = up(2 * u.r, FOLD_PIECE);
+	if (u.c == 1 && u.r > FOLD_PIECE) u.pieces = ceil_div(2 * u.r, FOLD_PIECE);
 	return u.at_once || room_for(&u) <= ROOM;
 }
 
@@ -216,7 +215,7 @@ static int job_rows(const Run *u, const RtLane *owner, RtLane *ln, long job)
 		lo += piece * (FOLD_PIECE / width);
 		hi = min_l(lo + FOLD_PIECE / width, hi);
 	} else {
-		long parts = up(width, FOLD_PIECE);
+		long parts = ceil_div(width, FOLD_PIECE);
 		lo += piece / parts;
 		hi = lo + 1;
 		from = piece % parts * FOLD_PIECE;
@@ -235,7 +234,7 @@ typedef struct Part { long at, n, line, lines, from, to; } Part;
 
 static Part part_of(const Run *u, long part)
 {
-	long width = u->d->width, cuts = up(width, LARGE);
+	long width = u->d->width, cuts = ceil_div(width, LARGE);
 	Part p = { .lines = 1 };
 	if (u->part) {
 		p.line = part * u->part;
@@ -333,7 +332,7 @@ typedef struct Spread { const Run *u; const RtLane *owner; } Spread;
 static int sums_body(RtLane *ln, void *ctx, long lo, long hi)
 {
 	const Spread *s = ctx;
-	long cuts = up(s->u->c, FOLD_COLS);
+	long cuts = ceil_div(s->u->c, FOLD_COLS);
 	(void)ln;
 	for (long j = lo; j < hi; j++) {
 		long at = j % cuts * FOLD_COLS;
@@ -356,7 +355,7 @@ int k_fold(struct pxlrt_lane *lane, const struct pxlrt_fold *d, pxlrt_rows body,
 	RtLane *ln = rt_lane(lane);
 	Run u = run_of(d);
 	Spread s = { &u, ln };
-	long size = max_l(u.groups * u.r * u.c / u.jobs, 1), cuts = up(u.c, FOLD_COLS);
+	long size = max_l(u.groups * u.r * u.c / u.jobs, 1), cuts = ceil_div(u.c, FOLD_COLS);
 	u.body = body;
 	u.p = p;
 	for (int i = 0; i < d->folds; i++) {

@@ -128,6 +128,7 @@ static inline int is_native(int dtype) { return dtype == DT_F32 || dtype == DT_F
 
 static inline long min_l(long a, long b) { return a < b ? a : b; }
 static inline long max_l(long a, long b) { return a > b ? a : b; }
+static inline long ceil_div(long a, long b) { return (a + b - 1) / b; }
 static inline const char *at_elem(const void *p, int dtype, long i) { return (const char *)p + i * dtype_info[dtype].size; }
 static inline char *at_elem_mut(void *p, int dtype, long i) { return (char *)p + i * dtype_info[dtype].size; }
 
