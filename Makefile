@@ -41,11 +41,16 @@ LIBS   := -lz -lm -ldl -lpthread
 
 LIB_DIRS := lang/base lang compiler/ir compiler/ops compiler/elab compiler/transforms compiler/passes compiler/codegen compiler/api \
             runtime runtime/kernels runtime/device runtime/collective runtime/formats
+# runtime/kernels/vec is compiled once per instruction set: o/runtime/kernels/vec/NAME.SET.o, with set_SET.h in front
+VEC_SRC  := $(wildcard runtime/kernels/vec/*.c)
+VEC_SETS := base $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),avx2 avx512)
+VEC_OBJ  := $(foreach s,$(VEC_SETS),$(VEC_SRC:%.c=$(BUILD)/o/%.$s.o)) \
+            $(if $(filter avx512,$(VEC_SETS)),$(patsubst %,$(BUILD)/o/runtime/kernels/vec/%.avx512_bf16.o,gemm_bf16 table))
 LIB_SRC  := $(foreach d,$(LIB_DIRS),$(wildcard $(d)/*.c))
 GEN_SRC  := $(if $(wildcard lang/grammar.y),$(BUILD)/gen/lang/grammar.c $(BUILD)/gen/lang/lexer.c) \
             $(BUILD)/gen/embed.c
 CLI_SRC  := $(wildcard compiler/pxlc/*.c)
-LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/o/%.o) $(GEN_SRC:$(BUILD)/gen/%.c=$(BUILD)/o/gen/%.o)
+LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/o/%.o) $(VEC_OBJ) $(GEN_SRC:$(BUILD)/gen/%.c=$(BUILD)/o/gen/%.o)
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/o/%.o)
 OWN_OBJ  := $(BUILD)/o/tcc.o $(BUILD)/o/archive.o
 
@@ -100,6 +105,12 @@ $(BUILD)/pxlc: $(CLI_OBJ) $(BUILD)/libpxl.a
 $(BUILD)/o/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(ALLCFLAGS) $(KFLAGS) -c -o $@ $<
+define VEC_RULE
+$(BUILD)/o/runtime/kernels/vec/%.$1.o: runtime/kernels/vec/%.c
+	@mkdir -p $$(@D)
+	$$(call say,cc $$<, $1) $$(CC) $$(ALLCFLAGS) $$(KFLAGS) -include runtime/kernels/vec/set_$1.h -c -o $$@ $$<
+endef
+$(foreach s,$(VEC_SETS) $(if $(filter avx512,$(VEC_SETS)),avx512_bf16),$(eval $(call VEC_RULE,$s)))
 $(BUILD)/o/gen/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(ALLCFLAGS) -Wno-unused-function -c -o $@ $<

@@ -6,7 +6,7 @@
 #ifndef PXLRT_H
 #define PXLRT_H
 
-#define PXLRT_ABI 15
+#define PXLRT_ABI 16
 #define PXLRT_BLOCK 128                  /* elements a blocked loop handles at a time */
 
 struct pxlrt;
@@ -24,7 +24,7 @@ struct pxlrt_lane {                      /* the public head of a lane; the sessi
  * Integer arithmetic wraps; div and mod by zero are reported by `rt->fault` before the block runs:
  * see divcheck. */
 
-/* The vector-maths table: a row is all there is to a primitive, but for sin and cos, whose loops are longer (kernels/vec.h).
+/* The vector-maths table: a row is all there is to a primitive, but for sin and cos, whose loops are longer (kernels/vec/float_loops.h).
  * Columns: name; the formula over x, over p and q, or over p, q and r, for floats (OF(exp): exp_f32 or exp_f64, LIBM(fmod): fmodf
  * or fmod), for i64 and for u64; and the derivative, in the language of `.expr`, over the operands, the result y and the
  * incoming gradient g: a part for each operand, apart by `;`.  "truth": it gives truth values; "": compiler/ops/formula.c has it. */
@@ -127,6 +127,13 @@ struct pxlrt_u32 { PXLRT_MEMBERS_ALL };
 enum { PXLRT_F32, PXLRT_F64, PXLRT_I64, PXLRT_U64, PXLRT_NCLASS };
 enum { PXLRT_I8 = PXLRT_NCLASS, PXLRT_I16, PXLRT_I32, PXLRT_U8, PXLRT_U16, PXLRT_U32, PXLRT_NOWN };       /* own types; bool is a u8 of 0 or 1 */
 enum { PXLRT_NDTYPE = 15 };              /* numbered as in dtype.def */
+
+/* memory to a block, a block to memory, a block as storing and loading would leave it, a block to a block of another type; tables of
+ * them are indexed by dtype */
+typedef void (*pxlrt_load)(void *block, const void *src, long stride, long n);
+typedef void (*pxlrt_store)(void *dst, long stride, const void *block, long n);
+typedef void (*pxlrt_norm_block)(void *block, long n);
+typedef void (*pxlrt_cast)(void *dst, const void *src, long n);
 
 /* --- descriptors: emitted as static const data --------------------------------------------------- */
 enum { PXLRT_MAXRANK = 8 };
@@ -234,10 +241,10 @@ struct pxlrt_print { int dtype, rank; long dim[PXLRT_MAXRANK]; const char *title
 /* --- the table -------------------------------------------------------------------------------------- */
 struct pxlrt {
 	int abi;
-	struct pxlrt_f32 f32;
-	struct pxlrt_f64 f64;
-	struct pxlrt_i64 i64;
-	struct pxlrt_u64 u64;
+	const struct pxlrt_f32 *f32;
+	const struct pxlrt_f64 *f64;
+	const struct pxlrt_i64 *i64;
+	const struct pxlrt_u64 *u64;
 	const struct pxlrt_i8 *i8;
 	const struct pxlrt_i16 *i16;
 	const struct pxlrt_i32 *i32;
@@ -246,15 +253,15 @@ struct pxlrt {
 	const struct pxlrt_u32 *u32;
 	/* block of class(dtype) ← n elements of dtype, stride apart (0 repeats one); and back.
 	 * st rounds or wraps to the storage type. */
-	void (*ld[PXLRT_NDTYPE])(void *block, const void *src, long stride, long n);
-	void (*st[PXLRT_NDTYPE])(void *dst, long stride, const void *block, long n);
+	const pxlrt_load *ld;
+	const pxlrt_store *st;
 	/* make a block hold what storing and loading would give: rounds f16/bf16, wraps small integers; NULL: nothing to do */
-	void (*norm[PXLRT_NDTYPE])(void *block, long n);
+	const pxlrt_norm_block *norm;
 	/* the same between memory and blocks of own types: floats and 64-bit integers as ld and st do it */
-	void (*get[PXLRT_NDTYPE])(void *block, const void *src, long stride, long n);
-	void (*put[PXLRT_NDTYPE])(void *dst, long stride, const void *block, long n);
+	const pxlrt_load *get;
+	const pxlrt_store *put;
 	/* the `cast` op: block of a class or an own type → block of dtype's own type, or of f32 that holds values of dtype */
-	void (*const *cvt[PXLRT_NOWN])(void *dst, const void *src, long n);
+	const pxlrt_cast *cvt[PXLRT_NOWN];
 
 	/* run body over [0, n) in pieces of at least grain, possibly in parallel; p is handed through.
 	 * Pieces depend on n and grain alone, so results do not depend on the number of threads. */

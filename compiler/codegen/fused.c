@@ -128,7 +128,7 @@ static void hoist_const(Fuse *f, int i)
 	else if (n->cls == PXLRT_U64) x = arena_printf(mem, "%" PRIu64 "ULL", (uint64_t)n->i);
 	else if (n->i == INT64_MIN) x = "(-9223372036854775807LL - 1)";
 	else x = arena_printf(mem, "%" PRId64 "LL", n->i);
-	buf_printf(&f->body, "\trt->%sfill(%s, %s, %" PRId64 ");\n", own_class[n->cls].member, name, x, f->block);
+	buf_printf(&f->body, "\trt->%s->fill(%s, %s, %" PRId64 ");\n", own_class[n->cls].member, name, x, f->block);
 	f->v[i].at = name;
 }
 
@@ -285,7 +285,7 @@ static void put_prim(Fuse *f, int i)
 	put_check(f, n);
 	for (int k = 0; k < na; k++) release(f, arg[k], i);
 	place_value(f, i);
-	buf_printf(&f->body, "%srt->%s%s(%s", f->pad, own_class[n->cls].member, m ? "fma" : fuse_prim[n->prim].name, f->v[i].at);
+	buf_printf(&f->body, "%srt->%s->%s(%s", f->pad, own_class[n->cls].member, m ? "fma" : fuse_prim[n->prim].name, f->v[i].at);
 	for (int k = 0; k < na; k++) buf_printf(&f->body, ", %s", f->v[arg[k]].at);
 	buf_puts(&f->body, ", n);\n");
 	put_norm(f, i);

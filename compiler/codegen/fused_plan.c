@@ -4,11 +4,11 @@
 enum { NARROW = PXLRT_BLOCK / 2, PIECE = 4096, PIECE_WORK = 131072 };
 
 const OwnClass own_class[PXLRT_NOWN] = {
-	[PXLRT_F32] = { "f32.", "F32", "float", 4, DT_F32 }, [PXLRT_F64] = { "f64.", "F64", "double", 8, DT_F64 },
-	[PXLRT_I64] = { "i64.", "I64", "long long", 8, DT_I64 }, [PXLRT_U64] = { "u64.", "U64", "unsigned long long", 8, DT_U64 },
-	[PXLRT_I8] = { "i8->", "I8", "signed char", 1, DT_I8 }, [PXLRT_U8] = { "u8->", "U8", "unsigned char", 1, DT_U8 },
-	[PXLRT_I16] = { "i16->", "I16", "short", 2, DT_I16 }, [PXLRT_U16] = { "u16->", "U16", "unsigned short", 2, DT_U16 },
-	[PXLRT_I32] = { "i32->", "I32", "int", 4, DT_I32 }, [PXLRT_U32] = { "u32->", "U32", "unsigned", 4, DT_U32 },
+	[PXLRT_F32] = { "f32", "F32", "float", 4, DT_F32 }, [PXLRT_F64] = { "f64", "F64", "double", 8, DT_F64 },
+	[PXLRT_I64] = { "i64", "I64", "long long", 8, DT_I64 }, [PXLRT_U64] = { "u64", "U64", "unsigned long long", 8, DT_U64 },
+	[PXLRT_I8] = { "i8", "I8", "signed char", 1, DT_I8 }, [PXLRT_U8] = { "u8", "U8", "unsigned char", 1, DT_U8 },
+	[PXLRT_I16] = { "i16", "I16", "short", 2, DT_I16 }, [PXLRT_U16] = { "u16", "U16", "unsigned short", 2, DT_U16 },
+	[PXLRT_I32] = { "i32", "I32", "int", 4, DT_I32 }, [PXLRT_U32] = { "u32", "U32", "unsigned", 4, DT_U32 },
 };
 
 int is_native(DType t) { int c = rt_own_class(t); return c >= 0 && own_class[c].native == t; }

@@ -44,10 +44,10 @@ static void run_prim(const struct pxlrt *rt, const FuseNode *n, const Block *v, 
 
 	for (int i = 0; i < 3; i++) a[i] = v[n->arg[i]];
 	switch (n->cls) {
-	case PXLRT_F32: call_f32(&rt->f32, n->prim, y.f32, (float *[]){ a[0].f32, a[1].f32, a[2].f32 }, count); break;
-	case PXLRT_F64: call_f64(&rt->f64, n->prim, y.f64, (double *[]){ a[0].f64, a[1].f64, a[2].f64 }, count); break;
-	case PXLRT_I64: call_i64(&rt->i64, n->prim, y.i64, (long long *[]){ a[0].i64, a[1].i64, a[2].i64 }, count); break;
-	default: call_u64(&rt->u64, n->prim, y.u64, (unsigned long long *[]){ a[0].u64, a[1].u64, a[2].u64 }, count); break;
+	case PXLRT_F32: call_f32(rt->f32, n->prim, y.f32, (float *[]){ a[0].f32, a[1].f32, a[2].f32 }, count); break;
+	case PXLRT_F64: call_f64(rt->f64, n->prim, y.f64, (double *[]){ a[0].f64, a[1].f64, a[2].f64 }, count); break;
+	case PXLRT_I64: call_i64(rt->i64, n->prim, y.i64, (long long *[]){ a[0].i64, a[1].i64, a[2].i64 }, count); break;
+	default: call_u64(rt->u64, n->prim, y.u64, (unsigned long long *[]){ a[0].u64, a[1].u64, a[2].u64 }, count); break;
 	}
 	if (n->norm && rt->norm[n->dtype]) rt->norm[n->dtype](y.any, count);
 }

@@ -80,13 +80,13 @@ static void join_##S(const struct pxlrt *rt, int how, void *to, void *from, long
 	typedef type T; \
 	T *y = to, *x = from; \
 	switch (how) { \
-	case MUL: rt->S.mul(y, y, x, n); break; \
-	case MIN: rt->S.min(y, y, x, n); break; \
-	case MAX: rt->S.max(y, y, x, n); break; \
+	case MUL: rt->S->mul(y, y, x, n); break; \
+	case MIN: rt->S->min(y, y, x, n); break; \
+	case MAX: rt->S->max(y, y, x, n); break; \
 	case AND: for (long i = 0; i < n; i++) y[i] = (T)(y[i] != 0 && x[i] != 0); break; \
 	case OR:  for (long i = 0; i < n; i++) y[i] = (T)(y[i] != 0 || x[i] != 0); break; \
-	case SQUARE_ADD: rt->S.mul(x, x, x, n); rt->S.add(y, y, x, n); break; \
-	default: rt->S.add(y, y, x, n); \
+	case SQUARE_ADD: rt->S->mul(x, x, x, n); rt->S->add(y, y, x, n); break; \
+	default: rt->S->add(y, y, x, n); \
 	} \
 } \
 static void begin_##S(int how, void *to, long n) \

@@ -54,36 +54,36 @@ static int class_here(const Attend *s) { return s->wide ? PXLRT_F64 : PXLRT_F32;
 static double row_max(const Attend *s, const void *x, long n)
 {
 	Block b;
-	s->isa->max[class_here(s)](&b, x, n);
+	s->isa->fold->max[class_here(s)](&b, x, n);
 	return get(s, &b, 0);
 }
 static double row_exp(const Attend *s, void *x, double less, long n)
 {
-	return s->wide ? s->isa->exp_sum_f64(x, x, less, n) : s->isa->exp_sum_f32(x, x, (float)less, n);
+	return s->wide ? s->isa->row->exp_sum_f64(x, x, less, n) : s->isa->row->exp_sum_f32(x, x, (float)less, n);
 }
 static void row_scale(const Attend *s, void *x, double by, long n)
 {
-	if (s->wide) s->isa->scale_f64(x, x, by, n);
-	else s->isa->scale_f32(x, x, (float)by, n);
+	if (s->wide) s->isa->row->scale_f64(x, x, by, n);
+	else s->isa->row->scale_f32(x, x, (float)by, n);
 }
 static void row_add(const Attend *s, void *x, const void *y, long n)
 {
-	if (s->wide) s->rt->f64.add(x, x, y, n);
-	else s->rt->f32.add(x, x, y, n);
+	if (s->wide) s->rt->f64->add(x, x, y, n);
+	else s->rt->f32->add(x, x, y, n);
 }
 /* p (g - dot) into g */
 static void row_back(const Attend *s, const void *p, void *g, double dot, long n)
 {
-	if (s->wide) s->isa->back_f64(g, p, g, dot, n);
-	else s->isa->back_f32(g, p, g, (float)dot, n);
+	if (s->wide) s->isa->row->back_f64(g, p, g, dot, n);
+	else s->isa->row->back_f32(g, p, g, (float)dot, n);
 }
 static double row_dot(const Attend *s, const void *x, const void *y, long n)
 {
 	Block p;
 	Acc a;
-	if (s->wide) s->rt->f64.mul(p.f64, x, y, n);
-	else s->rt->f32.mul(p.f32, x, y, n);
-	s->isa->sum[class_here(s)](&a, &p, n);
+	if (s->wide) s->rt->f64->mul(p.f64, x, y, n);
+	else s->rt->f32->mul(p.f32, x, y, n);
+	s->isa->fold->sum[class_here(s)](&a, &p, n);
 	return a.f;
 }
 

@@ -76,7 +76,7 @@ static void best_line_##S(const Line *l, long base, int *y) \
 	long in = 0; \
 	for (long at = 0; at < d->n; at += BLOCK_MAX) { \
 		const T *v = line_part_##S(l, &x, base, at, direct); \
-		(smallest ? l->isa->min : l->isa->max)[cls](&top, v, min_l(BLOCK_MAX, d->n - at)); \
+		(smallest ? l->isa->fold->min : l->isa->fold->max)[cls](&top, v, min_l(BLOCK_MAX, d->n - at)); \
 		if (top != top && smallest) top = least_##S(v, min_l(BLOCK_MAX, d->n - at)); \
 		if (at == 0 || beats(top, best)) best = top, in = at; \
 	} \

@@ -31,7 +31,7 @@ typedef struct BlockBack {
 /* rows of the source that a row of windows sees, and how they are cut along the last axis; distances in floats */
 typedef struct BlockRows { const PoolAxis *axis; long planes, rows, plane, row; } BlockRows;
 
-/* inner loops: blocks.h */
+/* inner loops: vec/blocks.c */
 typedef struct BlockIsa {
 	void (*conv)(const BlockConv *c);
 	void (*back)(const BlockBack *c);

@@ -1,4 +1,4 @@
-/* conv_blocked.c — convolutions whose results come in blocks of 16 channels: the loops of blocks.h on sources and results of
+/* conv_blocked.c — convolutions whose results come in blocks of 16 channels: the loops of vec/blocks.c on sources and results of
  * either layout.
  *
  * A piece is a box of one image's places (conv.h) and some blocks of the result's channels.  The part of the source that

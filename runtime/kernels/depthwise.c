@@ -1,4 +1,4 @@
-/* depthwise.c — windows over one channel each: plane by plane, with nothing in between; see depth.h. */
+/* depthwise.c — windows over one channel each: plane by plane, with nothing in between; see vec/depth.c. */
 #include "runtime/kernels/conv.h"
 
 enum { ROOM = 1 << 20 };
@@ -40,9 +40,9 @@ static int planes(RtLane *ln, void *ctx, long lo, long hi)
 	long taps = d->k[0] * d->k[1], staged = -1;
 	for (long i = lo; i < hi; i++) {
 		long plane = i / c->rows;
-		if (plane != staged) isa->depth_stage(d, (const float *)(const void *)c->x + plane * d->x[0] * d->x[1], ln->scratch);
+		if (plane != staged) isa->depth->stage(d, (const float *)(const void *)c->x + plane * d->x[0] * d->x[1], ln->scratch);
 		staged = plane;
-		isa->depth_plane(d, ln->scratch, (const float *)(const void *)c->w + i % (c->groups * c->rows) * taps,
+		isa->depth->plane(d, ln->scratch, (const float *)(const void *)c->w + i % (c->groups * c->rows) * taps,
 		                 (float *)(void *)c->y + i * d->y[0] * d->y[1]);
 	}
 	return 0;

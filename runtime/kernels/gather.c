@@ -97,9 +97,9 @@ static void add_row(const Gather *g, char *y, const char *v, long n)
 		g->rt->ld[t](&a, at_elem(y, t, j), 1, k);
 		g->rt->ld[t](&b, at_elem(v, t, j), 1, k);
 		switch (class_of(t)) {
-		case PXLRT_F32: g->rt->f32.add(a.f32, a.f32, b.f32, k); break;
-		case PXLRT_F64: g->rt->f64.add(a.f64, a.f64, b.f64, k); break;
-		default: g->rt->u64.add(a.u, a.u, b.u, k);
+		case PXLRT_F32: g->rt->f32->add(a.f32, a.f32, b.f32, k); break;
+		case PXLRT_F64: g->rt->f64->add(a.f64, a.f64, b.f64, k); break;
+		default: g->rt->u64->add(a.u, a.u, b.u, k);
 		}
 		g->rt->st[t](at_elem_mut(y, t, j), 1, &a, k);
 	}
@@ -113,7 +113,7 @@ static void add_plain(const Gather *g, long o, long j, long n)
 		if (!in_range(g, at)) continue;
 		char *y = at_elem_mut(g->y, t, (o * g->d->n + at) * g->d->inner + j);
 		const char *v = at_elem(g->x, t, (o * g->count + i) * g->d->inner + j);
-		if (t == DT_F32) g->rt->f32.add((float *)(void *)y, (float *)(void *)y, (const float *)(const void *)v, n);
+		if (t == DT_F32) g->rt->f32->add((float *)(void *)y, (float *)(void *)y, (const float *)(const void *)v, n);
 		else add_row(g, y, v, n);
 	}
 }
@@ -129,7 +129,7 @@ static void add_wide(RtLane *ln, const Gather *g, long o, long j, long n)
 		long at = index_at(g, i);
 		if (!in_range(g, at)) continue;
 		g->rt->ld[t](&b, at_elem(g->x, t, (o * g->count + i) * g->d->inner + j), 1, n);
-		g->rt->f32.add(acc + at * n, acc + at * n, b.f32, n);
+		g->rt->f32->add(acc + at * n, acc + at * n, b.f32, n);
 	}
 	for (long r = 0; r < g->d->n; r++) g->rt->st[t](at_elem_mut(g->y, t, (o * g->d->n + r) * g->d->inner + j), 1, acc + r * n, n);
 }

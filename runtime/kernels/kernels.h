@@ -1,7 +1,6 @@
 /* kernels.h — what the kernel files share: the table with its private tail, classes, splitting.
  *
- * Inner loops live in vec.h and gemm.h, compiled once per instruction set (vec_*.c) into an Isa; the
- * entries of `struct pxlrt` are ordinary C on top of them and find theirs through the lane's table.
+ * Inner loops live in vec/, compiled once per instruction set into an Isa; the entries of `struct pxlrt` are ordinary C on top of them and find theirs through the lane's table.
  * Every loop order depends on shapes alone, never on the instruction set or the number of threads. */
 #ifndef KERNELS_KERNELS_H
 #define KERNELS_KERNELS_H
@@ -33,7 +32,7 @@ typedef struct GroupIsa_##S { \
 GROUP_ISA(f32, float)
 GROUP_ISA(f64, double)
 
-/* pooling of the last two axes; see pool.h */
+/* pooling of the last two axes; see vec/pool.h */
 typedef struct PoolAxis { long x, y, k, stride, pad; } PoolAxis;
 typedef struct PoolPlane { PoolAxis axis[2]; } PoolPlane;
 /* taps of window `at` that are not padding */
@@ -55,22 +54,18 @@ typedef struct PoolIsa_##S { \
 POOL_ISA(f32, float)
 POOL_ISA(f64, double)
 
-/* windows over one channel, f32; see depth.h: tap b of a row is tap[b] from the window's first column */
+/* windows over one channel, f32; see vec/depth.c: tap b of a row is tap[b] from the window's first column */
 enum { DEPTH_COLUMNS = 32, DEPTH_TAPS = 32 };
 typedef struct DepthPlane { long x[2], y[2], k[2], step[2], off[2], gap, part, tap[DEPTH_TAPS]; } DepthPlane;
 
-struct GemmIsa;
-struct GemmBf16;
-struct BlockIsa;
-typedef struct Isa {
-	const char *name;
-	/* sum, product and extremes of n <= BLOCK_MAX contiguous elements, over 64 lanes in a fixed order; by class.
-	 * Extremes are returned in element 0 of `out`. */
+/* reductions of n <= BLOCK_MAX contiguous elements over 64 lanes in a fixed order, by class; see vec/folds.c */
+typedef struct FoldIsa {
 	void (*sum[PXLRT_NCLASS])(Acc *out, const void *x, long n);
 	void (*prod[PXLRT_NCLASS])(Acc *out, const void *x, long n);
+	/* extremes come in element 0 of `out` */
 	void (*max[PXLRT_NCLASS])(void *out, const void *x, long n);
 	void (*min[PXLRT_NCLASS])(void *out, const void *x, long n);
-	/* Σ |x| and Σ x² in the same way */
+	/* Σ |x| and Σ x², f32 and f64 */
 	void (*l1[2])(Acc *out, const void *x, long n);
 	void (*sumsq[2])(Acc *out, const void *x, long n);
 	/* sum of f16 (0) and bf16 (1); acc += BUNDLE rows of them */
@@ -81,6 +76,10 @@ typedef struct Isa {
 	void (*mul_rows[PXLRT_NCLASS])(void *acc, const void *rows, long stride, long n);
 	void (*max_rows[PXLRT_NCLASS])(void *acc, const void *rows, long stride, long n);
 	void (*min_rows[PXLRT_NCLASS])(void *acc, const void *rows, long stride, long n);
+} FoldIsa;
+
+/* rows of any length; see vec/rows.c */
+typedef struct RowIsa {
 	/* y = e^(x - m), returns Σ y; y may be x */
 	double (*exp_sum_f32)(float *y, const float *x, float m, long n);
 	double (*exp_sum_f64)(double *y, const double *x, double m, long n);
@@ -89,25 +88,49 @@ typedef struct Isa {
 	void (*scale_f64)(double *y, const double *x, double s, long n);
 	void (*back_f32)(float *dx, const float *y, const float *g, float dot, long n);
 	void (*back_f64)(double *dx, const double *y, const double *g, double dot, long n);
-	/* how many of n keys, a multiple of 32, are above each */
-	void (*above)(int *out, const int *key, long n);
-	GroupIsa_f32 group_f32;
-	GroupIsa_f64 group_f64;
-	PoolIsa_f32 pool_f32;
-	PoolIsa_f64 pool_f64;
-	void (*depth_stage)(const DepthPlane *d, const float *x, float *room);
-	void (*depth_plane)(const DepthPlane *d, const float *room, const float *w, float *y);
-	/* random words and normals of n <= DRAW counters from c; see random.c */
+} RowIsa;
+
+/* windows over one channel: stage a plane, then compute the result's; see vec/depth.c */
+typedef struct DepthIsa {
+	void (*stage)(const DepthPlane *d, const float *x, float *room);
+	void (*plane)(const DepthPlane *d, const float *room, const float *w, float *y);
+} DepthIsa;
+
+/* random words and normals of n <= DRAW counters from c; see random.c */
+typedef struct RandomIsa {
 	void (*philox)(uint32_t *out, const uint32_t *key, uint64_t c, uint32_t tag, long n);
 	void (*normal_f32)(float *y, const uint32_t *words, float mean, float std, long n);
 	void (*normal_f64)(double *y, const uint32_t *words, double mean, double std, long n);
-	/* bytes past the caches; stream_end: before another thread may look.  See stream.h */
-	void (*stream)(void *dst, const void *src, long bytes);
-	void (*stream_end)(void);
-	/* matrix products: see gemm.h, gemm_bf16.h */
-	const struct GemmIsa *gemm_f32, *gemm_f64;
+} RandomIsa;
+
+/* bytes past the caches; end: before another thread may read them.  See vec/stream.h */
+typedef struct StreamIsa {
+	void (*store)(void *dst, const void *src, long bytes);
+	void (*end)(void);
+} StreamIsa;
+
+/* how many of n keys, a multiple of 32, are above each */
+typedef struct OrderIsa { void (*above)(int *out, const int *key, long n); } OrderIsa;
+
+/* the inner loops of one instruction set, a table for each file of vec/ */
+struct GemmIsa;
+struct GemmBf16;
+struct BlockIsa;
+typedef struct Isa {
+	const char *name;
+	const FoldIsa *fold;
+	const RowIsa *row;
+	const GroupIsa_f32 *group_f32;
+	const GroupIsa_f64 *group_f64;
+	const PoolIsa_f32 *pool_f32;
+	const PoolIsa_f64 *pool_f64;
+	const DepthIsa *depth;
+	const RandomIsa *random;
+	const StreamIsa *stream;
+	const OrderIsa *order;
+	const struct GemmIsa *gemm_f32, *gemm_f64;   /* see matmul.h */
 	const struct GemmBf16 *gemm_bf16;
-	const struct BlockIsa *blocks;               /* blocked layout: see blocks.h */
+	const struct BlockIsa *blocks;               /* blocked layout: see blocked.h */
 } Isa;
 
 typedef struct KernelTable { struct pxlrt pub; Isa isa; } KernelTable;
@@ -195,10 +218,13 @@ int k_powcheck(struct pxlrt_lane *, int, const void *, long, int);
 void *k_memcpy(void *, const void *, unsigned long);
 void *k_memset(void *, int, unsigned long);
 
-/* the tables vec_*.c make */
+/* the tables that vec/table.c makes */
 extern const KernelTable table_base;
 #if defined __x86_64__
 extern const KernelTable table_avx2, table_avx512, table_avx512_bf16;
 #endif
+/* those that this machine can run, baseline first; returns how many */
+enum { K_TABLES = 4 };
+int k_tables(const KernelTable **out);
 
 #endif

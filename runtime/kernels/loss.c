@@ -69,11 +69,11 @@ static double row_sum(const Loss *l, const char *x, double *max)
 			long k = min_l(BLOCK_MAX, d->classes - i);
 			l->rt->ld[d->dtype](&b, at_elem(x, d->dtype, i), 1, k);
 			if (pass == 0) {
-				l->isa->max[cls](&v, &b, k);
+				l->isa->fold->max[cls](&v, &b, k);
 				double w = cls == PXLRT_F64 ? v.f64[0] : (double)v.f32[0];
 				m = w > m || w != w ? w : m;
-			} else if (cls == PXLRT_F64) sum += l->isa->exp_sum_f64(b.f64, b.f64, m, k);
-			else sum += l->isa->exp_sum_f32(b.f32, b.f32, (float)m, k);
+			} else if (cls == PXLRT_F64) sum += l->isa->row->exp_sum_f64(b.f64, b.f64, m, k);
+			else sum += l->isa->row->exp_sum_f32(b.f32, b.f32, (float)m, k);
 		}
 	*max = m;
 	return sum;
@@ -88,10 +88,10 @@ static void row_scaled(const Loss *l, const char *x, long at, double m, double s
 	for (long i = 0; i < d->classes; i += BLOCK_MAX) {
 		long k = min_l(BLOCK_MAX, d->classes - i);
 		l->rt->ld[d->dtype](&b, at_elem(x, d->dtype, i), 1, k);
-		if (l->kind == LOSS_LOGITS && wide) l->isa->exp_sum_f64(b.f64, b.f64, m, k);
-		else if (l->kind == LOSS_LOGITS) l->isa->exp_sum_f32(b.f32, b.f32, (float)m, k);
-		if (wide) l->isa->scale_f64(b.f64, b.f64, scale, k);
-		else l->isa->scale_f32(b.f32, b.f32, (float)scale, k);
+		if (l->kind == LOSS_LOGITS && wide) l->isa->row->exp_sum_f64(b.f64, b.f64, m, k);
+		else if (l->kind == LOSS_LOGITS) l->isa->row->exp_sum_f32(b.f32, b.f32, (float)m, k);
+		if (wide) l->isa->row->scale_f64(b.f64, b.f64, scale, k);
+		else l->isa->row->scale_f32(b.f32, b.f32, (float)scale, k);
 		l->rt->st[d->dtype](at_elem_mut(l->dx, d->dtype, at + i), 1, &b, k);
 	}
 }
@@ -103,11 +103,11 @@ static double softmax_row_f32(const Loss *l, long row, long label)
 	const float *x = (const float *)(const void *)l->x + at;
 	float *dx = (float *)(void *)l->dx + at, m = -INFINITY, b;
 	for (long i = 0; i < n; i += BLOCK_MAX) {
-		l->isa->max[PXLRT_F32](&b, x + i, min_l(BLOCK_MAX, n - i));
+		l->isa->fold->max[PXLRT_F32](&b, x + i, min_l(BLOCK_MAX, n - i));
 		m = b > m || b != b ? b : m;
 	}
-	double z = (double)(x[label] - m), g = row_grad(l, row), inv = 1 / l->isa->exp_sum_f32(dx, x, m, n), p = exp_f64(z) * inv;
-	l->isa->scale_f32(dx, dx, (float)(inv * g), n);
+	double z = (double)(x[label] - m), g = row_grad(l, row), inv = 1 / l->isa->row->exp_sum_f32(dx, x, m, n), p = exp_f64(z) * inv;
+	l->isa->row->scale_f32(dx, dx, (float)(inv * g), n);
 	dx[label] = (float)((p - 1) * g);
 	return p;
 }

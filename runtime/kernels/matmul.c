@@ -1,4 +1,4 @@
-/* matmul.c — matrix products in C with the inner loops of gemm.h: those that pack nothing, and the entry of all.
+/* matmul.c — matrix products in C with the inner loops of vec/gemm.h: those that pack nothing, and the entry of all.
  *
  * A row-major b that stays in the second cache is streamed where it stands, since packing it would only cost, and so is
  * any b for few rows.  Few rows against a transposed b are dot products, and so are narrow results, for which a row-major

@@ -1,7 +1,7 @@
 /* matmul.h — matrix products: how one is cut, and what the files that make them share.
  *
  * matmul.c is the entry: it knows what needs no packing, and the epilogue.  packed.c packs operands for all tiles of a product,
- * thin.c cuts products of a few rows along k, gemm_bf16.c rounds operands to bf16.  Inner loops are gemm.h's.  Cuts follow from
+ * thin.c cuts products of a few rows along k, gemm_bf16.c rounds operands to bf16.  Inner loops are vec/gemm.h's.  Cuts follow from
  * shapes alone. */
 #ifndef KERNELS_MATMUL_H
 #define KERNELS_MATMUL_H

@@ -61,7 +61,7 @@ static void put_done(const Norm *s, const void *to, const Block *room, long at, 
 	int t = s->d->dtype;
 	if (to != room) return;
 	if (!is_native(t)) s->rt->st[t](at_elem_mut(s->y, t, at), 1, room, k);
-	else s->isa->stream(at_elem_mut(s->y, t, at), room, k * (long)dtype_info[t].size);
+	else s->isa->stream->store(at_elem_mut(s->y, t, at), room, k * (long)dtype_info[t].size);
 }
 
 #define NORM(S, T, CLS) \
@@ -74,9 +74,9 @@ static void stats_##S(const Norm *s, long base, long m, T *mean, T *inv) \
 	for (long i = 0; i < m; i += BLOCK_MAX) { \
 		long k = min_l(BLOCK_MAX, m - i); \
 		const T *x = get(s, &room, s->x, base + i, k); \
-		s->isa->sum[CLS](&a, x, k); \
+		s->isa->fold->sum[CLS](&a, x, k); \
 		double own = a.f / (double)k, off = (double)(T)own - own, step = own - mu, part = (double)k / (double)(i + k); \
-		squares += s->isa->group_##S.spread(x, (T)own, k) - off * off * (double)k + step * step * (double)i * part; \
+		squares += s->isa->group_##S->spread(x, (T)own, k) - off * off * (double)k + step * step * (double)i * part; \
 		mu += step * part; \
 	} \
 	*mean = (T)mu; \
@@ -90,7 +90,7 @@ static void forward_##S(const Norm *s, long base, long m, long group) \
 	for (long i = 0, k; i < m; i += k) { \
 		k = block_at(s->d, i); \
 		T *to = put(s, &y, base + i, k); \
-		s->isa->group_##S.normed[is_past(s, to, &y)](to, get(s, &x, s->x, base + i, k), channels(s, &w, s->w, group, i, k), \
+		s->isa->group_##S->normed[is_past(s, to, &y)](to, get(s, &x, s->x, base + i, k), channels(s, &w, s->w, group, i, k), \
 			channels(s, &b, s->b, group, i, k), mean, inv, k); \
 		put_done(s, to, &y, base + i, k); \
 	} \
@@ -105,11 +105,11 @@ static void sums_##S(const Norm *s, long base, long m, long group, T mean, T inv
 		k = block_at(s->d, i); \
 		const T *x = get(s, &xs, s->x, base + i, k), *g = get(s, &gs, s->g, base + i, k); \
 		if (s->d->inner == 1) { \
-			s->isa->group_##S.sums(part, dw + i, db + i, x, g, channels(s, &w, s->w, group, i, k), mean, inv, k); \
+			s->isa->group_##S->sums(part, dw + i, db + i, x, g, channels(s, &w, s->w, group, i, k), mean, inv, k); \
 		} else { \
 			long c = i / s->d->inner; \
 			double of_channel = (double)*(const T *)channels(s, &w, s->w, group, i, 1); \
-			s->isa->group_##S.dots(part, x, g, mean, inv, k); \
+			s->isa->group_##S->dots(part, x, g, mean, inv, k); \
 			db[c] += (T)part[0]; \
 			dw[c] += (T)part[1]; \
 			part[0] *= of_channel; \
@@ -129,7 +129,7 @@ static void backward_##S(const Norm *s, long base, long m, long group, T *dw, T 
 	for (long i = 0, k; i < m; i += k) { \
 		k = block_at(s->d, i); \
 		T *to = put(s, &y, base + i, k); \
-		s->isa->group_##S.back[is_past(s, to, &y)](to, get(s, &x, s->x, base + i, k), get(s, &g, s->g, base + i, k), \
+		s->isa->group_##S->back[is_past(s, to, &y)](to, get(s, &x, s->x, base + i, k), get(s, &g, s->g, base + i, k), \
 			channels(s, &w, s->w, group, i, k), mean, inv, (T)(sum[0] / (double)m), (T)(sum[1] / (double)m), k); \
 		put_done(s, to, &y, base + i, k); \
 	} \
@@ -153,7 +153,7 @@ static int forward_body(RtLane *ln, void *ctx, long lo, long hi)
 	long m = s->d->per * s->d->inner;
 	(void)ln;
 	for (long i = lo; i < hi; i++) (s->d->dtype == DT_F64 ? forward_f64 : forward_f32)(s, i * m, m, i % s->d->groups);
-	if (s->far) s->isa->stream_end();
+	if (s->far) s->isa->stream->end();
 	return 0;
 }
 
@@ -162,7 +162,7 @@ static int part_body(RtLane *ln, void *ctx, long lo, long hi)
 	const Norm *s = ctx;
 	(void)ln;
 	for (long i = lo; i < hi; i++) (s->d->dtype == DT_F64 ? part_f64 : part_f32)(s, i / s->d->groups, i % s->d->groups);
-	if (s->far) s->isa->stream_end();
+	if (s->far) s->isa->stream->end();
 	return 0;
 }
 

@@ -88,7 +88,7 @@ static void ranks(const Isa *isa, const uint32_t *key, long n, int *rank)
 	memset(equals, 0, (size_t)n * sizeof *equals);
 	for (i = 0; i < n; i++) with_sign[i] = (int)(key[i] ^ HIGH32);
 	for (; i < all; i++) with_sign[i] = INT_MIN;
-	isa->above(rank, with_sign, all);
+	isa->order->above(rank, with_sign, all);
 	for (i = 0; i < n; i++) rank[i] += equals[rank[i]]++;
 }
 

@@ -1,6 +1,6 @@
 /* pooling.c — means and maxima over windows, and their gradients.
  *
- * The last two axes are a plane, whose rows pool.h does; the other axes' windows say which planes come together.
+ * The last two axes are a plane, whose rows vec/pool.h does; the other axes' windows say which planes come together.
  * A maximum or sum takes in plane after plane, and a mean divides at the end.  Padding counts for nothing; no window
  * lies in it wholly.  Gradients go row by row of the source, so that pieces share no memory. */
 #include "runtime/kernels/blocked.h"
@@ -86,9 +86,9 @@ static int pool_##S(RtLane *ln, void *ctx, long lo, long hi) \
 		T *y = (T *)(void *)p->to + r.plane * size; \
 		for (long k = 0; k < b.all; k++) { \
 			const T *x = (const T *)(const void *)p->x + channel * p->xs + plane_of(p, p->d->x, &b, k, &unused) * from; \
-			(p->largest ? p->isa->pool_##S.max : p->isa->pool_##S.sum)(y, x, &p->plane, r.from, r.to, acc, k > 0); \
+			(p->largest ? p->isa->pool_##S->max : p->isa->pool_##S->sum)(y, x, &p->plane, r.from, r.to, acc, k > 0); \
 		} \
-		if (!p->largest) p->isa->pool_##S.divide(y, &p->plane, r.from, r.to, b.all); \
+		if (!p->largest) p->isa->pool_##S->divide(y, &p->plane, r.from, r.to, b.all); \
 		lo += r.to - r.from; \
 	} \
 	return 0; \
@@ -107,8 +107,8 @@ static int back_##S(RtLane *ln, void *ctx, long lo, long hi) \
 		for (long k = 0; k < b.all; k++) { \
 			long at = channel * p->ys + plane_of(p, p->d->y, &b, k, &count) * from; \
 			const T *x = (const T *)(const void *)p->x + r.plane * rows * w, *y = (const T *)(const void *)p->y + at, *dy = (const T *)(const void *)p->dy + at; \
-			if (p->largest) p->isa->pool_##S.max_back(dx, x, y, dy, &p->plane, r.from, r.to); \
-			else p->isa->pool_##S.mean_back(dx, dy, &p->plane, r.from, r.to, count); \
+			if (p->largest) p->isa->pool_##S->max_back(dx, x, y, dy, &p->plane, r.from, r.to); \
+			else p->isa->pool_##S->mean_back(dx, dy, &p->plane, r.from, r.to, count); \
 		} \
 		lo += r.to - r.from; \
 	} \

@@ -66,11 +66,11 @@ static int draw_body(RtLane *ln, void *ctx, long lo, long hi)
 	(void)ln;
 	for (long at = lo; at < hi; at += group) {
 		long k = min_l(group, hi - at), n = min_l(k, DRAW);
-		d->isa->philox(w, d->key, (uint64_t)(at / group) * DRAW, (uint32_t)d->tag, n);
+		d->isa->random->philox(w, d->key, (uint64_t)(at / group) * DRAW, (uint32_t)d->tag, n);
 		if (d->tag == TAG_UNIFORM) uniform_block(d, &b, w, k);
 		else if (d->tag == TAG_DROPOUT) dropout_block(d, &b, w, k);
-		else if (d->dtype == DT_F64) d->isa->normal_f64(b.f64, w, d->a, d->b, n);
-		else d->isa->normal_f32(b.f32, w, (float)d->a, (float)d->b, n);
+		else if (d->dtype == DT_F64) d->isa->random->normal_f64(b.f64, w, d->a, d->b, n);
+		else d->isa->random->normal_f32(b.f32, w, (float)d->a, (float)d->b, n);
 		d->rt->st[d->dtype](at_elem_mut(d->y, d->dtype, at), 1, &b, k);
 	}
 	return 0;

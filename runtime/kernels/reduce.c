@@ -87,13 +87,13 @@ void fold_add(const Fold *f, Acc *a, const Acc *b)
 static Acc block_fold(const Fold *f, const void *x, long n)
 {
 	Acc a = { .u = 0 };
-	if (f->op == PXLRT_L1) f->isa->l1[f->cls == PXLRT_F64](&a, x, n);
-	else if (f->op == PXLRT_SUMSQ) f->isa->sumsq[f->cls == PXLRT_F64](&a, x, n);
-	else if (f->op == PXLRT_PROD) f->isa->prod[f->cls](&a, x, n);
-	else if (!is_extreme(f->op)) f->isa->sum[f->cls](&a, x, n);
+	if (f->op == PXLRT_L1) f->isa->fold->l1[f->cls == PXLRT_F64](&a, x, n);
+	else if (f->op == PXLRT_SUMSQ) f->isa->fold->sumsq[f->cls == PXLRT_F64](&a, x, n);
+	else if (f->op == PXLRT_PROD) f->isa->fold->prod[f->cls](&a, x, n);
+	else if (!is_extreme(f->op)) f->isa->fold->sum[f->cls](&a, x, n);
 	else {
 		Block b;
-		(f->op == PXLRT_MAX ? f->isa->max : f->isa->min)[f->cls](&b, x, n);
+		(f->op == PXLRT_MAX ? f->isa->fold->max : f->isa->fold->min)[f->cls](&b, x, n);
 		if (f->cls == PXLRT_F32) a.f = (double)b.f32[0];
 		else if (f->cls == PXLRT_F64) a.f = b.f64[0];
 		else a.u = b.u[0];
@@ -106,9 +106,9 @@ static void block_map(const Fold *f, Block *b, long n, const Block *m)
 {
 	if (f->op != PXLRT_L1 && f->op != PXLRT_SUMSQ && f->op != FOLD_SUMEXP) return;
 #define MAP(S) \
-	if (f->op == PXLRT_L1) f->rt->S.abs(b->S, b->S, n); \
-	else if (f->op == PXLRT_SUMSQ) f->rt->S.mul(b->S, b->S, b->S, n); \
-	else f->rt->S.sub(b->S, b->S, m->S, n), f->rt->S.exp(b->S, b->S, n)
+	if (f->op == PXLRT_L1) f->rt->S->abs(b->S, b->S, n); \
+	else if (f->op == PXLRT_SUMSQ) f->rt->S->mul(b->S, b->S, b->S, n); \
+	else f->rt->S->sub(b->S, b->S, m->S, n), f->rt->S->exp(b->S, b->S, n)
 	if (f->cls == PXLRT_F64) { MAP(f64); }
 	else { MAP(f32); }
 }
@@ -121,7 +121,7 @@ static int is_half_sum(const Fold *f) { return f->op == PXLRT_SUM && (f->dtype =
 static Acc half_fold(const Fold *f, const void *x, long n)
 {
 	Acc a;
-	f->isa->half_sum[f->dtype == DT_BF16](&a, x, n);
+	f->isa->fold->half_sum[f->dtype == DT_BF16](&a, x, n);
 	return a;
 }
 
@@ -134,8 +134,8 @@ static void finish_floats(const Fold *f, const Acc *a, const double *m, long n, 
 {
 	double by = f->final == PXLRT_MEAN ? (double)f->total : 1;
 	for (long j = 0; j < n; j++) v[j] = a[j].f / by;
-	if (f->final == PXLRT_L2) f->rt->f64.sqrt(v, v, n);
-	if (f->final == PXLRT_LOGSUM || f->final == PXLRT_LOGSUMEXP) f->rt->f64.log(v, v, n);
+	if (f->final == PXLRT_L2) f->rt->f64->sqrt(v, v, n);
+	if (f->final == PXLRT_LOGSUM || f->final == PXLRT_LOGSUMEXP) f->rt->f64->log(v, v, n);
 	for (long j = 0; f->final == PXLRT_LOGSUMEXP && j < n; j++) v[j] = abs_f64(m[j]) <= DBL_MAX ? m[j] + v[j] : m[j];
 }
 
@@ -176,8 +176,8 @@ Acc fold_stretch(const Fold *f, const char *x, long stride, long n, const void *
 		if (!direct) f->rt->ld[f->dtype](&b, src, stride, k), src = &b;
 		if (half) p = half_fold(f, src, k);
 		else if (f->op != FOLD_SUMEXP) p = block_fold(f, src, k);
-		else if (f->cls == PXLRT_F64) p.f = f->isa->exp_sum_f64(b.f64, src, *(const double *)m, k);
-		else p.f = f->isa->exp_sum_f32(b.f32, src, *(const float *)m, k);
+		else if (f->cls == PXLRT_F64) p.f = f->isa->row->exp_sum_f64(b.f64, src, *(const double *)m, k);
+		else p.f = f->isa->row->exp_sum_f32(b.f32, src, *(const float *)m, k);
 		fold_add(f, &a, &p);
 	}
 	return a;
@@ -237,9 +237,9 @@ static double short_row(const Fold *f, const void *row, double *max)
 	if (is_half_sum(f)) return half_fold(f, row, n).f;
 	if (f->dtype != DT_F32) f->rt->ld[f->dtype](&x, row, 1, n), row = &x;
 	if (f->op != FOLD_SUMEXP) return block_fold(f, row, n).f;
-	f->isa->max[PXLRT_F32](&m, row, n);
+	f->isa->fold->max[PXLRT_F32](&m, row, n);
 	*max = (double)m;
-	return f->isa->exp_sum_f32(x.f32, row, abs_f32(m) <= FLT_MAX ? m : 0, n);
+	return f->isa->row->exp_sum_f32(x.f32, row, abs_f32(m) <= FLT_MAX ? m : 0, n);
 }
 
 static void short_rows(const Fold *f, long lo, long hi)
@@ -305,7 +305,7 @@ static int fold_rows(RtLane *ln, Fold *f)
 static void column_step(const Fold *f, Block *acc, const void *x, long n)
 {
 #define STEP(S, M) \
-	(f->op == PXLRT_MAX ? f->rt->S.max : f->op == PXLRT_MIN ? f->rt->S.min : f->op == PXLRT_PROD ? f->rt->S.mul : f->rt->S.add) \
+	(f->op == PXLRT_MAX ? f->rt->S->max : f->op == PXLRT_MIN ? f->rt->S->min : f->op == PXLRT_PROD ? f->rt->S->mul : f->rt->S->add) \
 		(acc->M, acc->M, x, n)
 	switch (f->cls) {
 	case PXLRT_F32: STEP(f32, f32); break;
@@ -332,7 +332,7 @@ static void column_rows(const Fold *f, Block *acc, const char *rows, long stride
 		for (long r = 0; r < count; r++) column_step(f, acc, rows + r * step, n);
 		return;
 	}
-	(f->op == PXLRT_MAX ? f->isa->max_rows : f->op == PXLRT_MIN ? f->isa->min_rows : f->op == PXLRT_PROD ? f->isa->mul_rows : f->isa->add_rows)
+	(f->op == PXLRT_MAX ? f->isa->fold->max_rows : f->op == PXLRT_MIN ? f->isa->fold->min_rows : f->op == PXLRT_PROD ? f->isa->fold->mul_rows : f->isa->fold->add_rows)
 		[f->cls](acc, rows, stride, n);
 }
 
@@ -362,7 +362,7 @@ void fold_band(const Fold *f, const char *base, long stride, long n, long lo, lo
 		long k = min_l(BUNDLE, hi - r);
 		if (stride == 1 && !f->near) fetch_rows(f, base, r + k, min_l(r + k + BUNDLE, f->red.count), n);
 		if (half && k == BUNDLE) {
-			f->isa->half_add_rows[f->dtype == DT_BF16](acc->f32, column_row(f, base, r), f->red.stride[0], n);
+			f->isa->fold->half_add_rows[f->dtype == DT_BF16](acc->f32, column_row(f, base, r), f->red.stride[0], n);
 			continue;
 		}
 		for (long i = 0; i < k && !direct; i++) {

@@ -79,9 +79,9 @@ static void scaled_##S(const struct pxlrt *rt, T *y, const T *x, T w, int add, l
 		memcpy(y, x, (size_t)n * sizeof(T)); \
 		return; \
 	} \
-	rt->S.fill(all, w, n); \
-	rt->S.mul(add ? part : y, x, all, n); \
-	if (add) rt->S.add(y, y, part, n); \
+	rt->S->fill(all, w, n); \
+	rt->S->mul(add ? part : y, x, all, n); \
+	if (add) rt->S->add(y, y, part, n); \
 } \
 static void line_##S(const Resize *r, const Sample *table, long o) \
 { \

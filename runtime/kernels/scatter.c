@@ -105,7 +105,7 @@ MEET(meet_u64, uint64_t, uint64_t)
 static void meet_f32(const Scatter *s, const Line *l, const Chunk *c)
 {
 	float *small = (float *)(void *)(uintptr_t)s->small + l->small + c->first * l->small_step, *big = (float *)(void *)s->big + l->big;
-	void (*op)(float *, const float *, const float *, long) = s->d->mode == PXLRT_SCATTER_SUM ? s->rt->f32.add : s->rt->f32.max;
+	void (*op)(float *, const float *, const float *, long) = s->d->mode == PXLRT_SCATTER_SUM ? s->rt->f32->add : s->rt->f32->max;
 	if (l->n < 16 || (s->d->mode != PXLRT_SCATTER_SUM && s->d->mode != PXLRT_SCATTER_MAX)) {
 		meet_floats(s, l, c);
 		return;

@@ -22,11 +22,11 @@ static void soft_line_##S(const Soft *s, long at, long n) \
 	const T *x = (const T *)(const void *)s->x + at; \
 	T *y = (T *)(void *)s->y + at, m = -(T)__builtin_inff(), b; \
 	for (long i = 0; i < n; i += BLOCK_MAX) { \
-		s->isa->max[CLS](&b, x + i, min_l(BLOCK_MAX, n - i)); \
+		s->isa->fold->max[CLS](&b, x + i, min_l(BLOCK_MAX, n - i)); \
 		m = b > m || b != b ? b : m; \
 	} \
-	double sum = s->isa->exp_sum_##S(y, x, m, n); \
-	s->isa->scale_##S(y, y, (T)(1 / sum), n); \
+	double sum = s->isa->row->exp_sum_##S(y, x, m, n); \
+	s->isa->row->scale_##S(y, y, (T)(1 / sum), n); \
 } \
 static void back_line_##S(const Soft *s, long at, long n) \
 { \
@@ -37,11 +37,11 @@ static void back_line_##S(const Soft *s, long at, long n) \
 	Acc a; \
 	for (long i = 0; i < n; i += BLOCK_MAX) { \
 		long k = min_l(BLOCK_MAX, n - i); \
-		s->rt->S.mul(b.S, y + i, g + i, k); \
-		s->isa->sum[CLS](&a, &b, k); \
+		s->rt->S->mul(b.S, y + i, g + i, k); \
+		s->isa->fold->sum[CLS](&a, &b, k); \
 		dot += a.f; \
 	} \
-	s->isa->back_##S(dx, y, g, (T)dot, n); \
+	s->isa->row->back_##S(dx, y, g, (T)dot, n); \
 }
 SOFT_LINE(f32, float, PXLRT_F32)
 SOFT_LINE(f64, double, PXLRT_F64)
@@ -55,9 +55,9 @@ static void soft_block_half(const Soft *s, long at, long n)
 	float m;
 	Block b;
 	s->rt->ld[t](&b, elem(s, s->x, at), 1, n);
-	s->isa->max[PXLRT_F32](&m, &b, n);
-	double sum = s->isa->exp_sum_f32(b.f32, b.f32, m, n);
-	s->isa->scale_f32(b.f32, b.f32, (float)(1 / sum), n);
+	s->isa->fold->max[PXLRT_F32](&m, &b, n);
+	double sum = s->isa->row->exp_sum_f32(b.f32, b.f32, m, n);
+	s->isa->row->scale_f32(b.f32, b.f32, (float)(1 / sum), n);
 	s->rt->st[t](at_elem_mut(s->y, t, at), 1, &b, n);
 }
 
@@ -70,16 +70,16 @@ static void soft_line_half(const Soft *s, long at, long n)
 	for (long i = 0; i < n; i += BLOCK_MAX) {
 		long k = min_l(BLOCK_MAX, n - i);
 		s->rt->ld[t](&b, elem(s, s->x, at + i), 1, k);
-		s->isa->max[PXLRT_F32](&v, &b, k);
+		s->isa->fold->max[PXLRT_F32](&v, &b, k);
 		m = v > m || v != v ? v : m;
 	}
 	for (int pass = 0; pass < 2; pass++)
 		for (long i = 0; i < n; i += BLOCK_MAX) {
 			long k = min_l(BLOCK_MAX, n - i);
 			s->rt->ld[t](&b, elem(s, s->x, at + i), 1, k);
-			double part = s->isa->exp_sum_f32(b.f32, b.f32, m, k);
+			double part = s->isa->row->exp_sum_f32(b.f32, b.f32, m, k);
 			if (pass == 0) sum += part;
-			else s->isa->scale_f32(b.f32, b.f32, (float)(1 / sum), k), s->rt->st[t](at_elem_mut(s->y, t, at + i), 1, &b, k);
+			else s->isa->row->scale_f32(b.f32, b.f32, (float)(1 / sum), k), s->rt->st[t](at_elem_mut(s->y, t, at + i), 1, &b, k);
 		}
 }
 
@@ -95,11 +95,11 @@ static void back_line_half(const Soft *s, long at, long n)
 			s->rt->ld[t](&y, elem(s, s->x, at + i), 1, k);
 			s->rt->ld[t](&g, elem(s, s->g, at + i), 1, k);
 			if (pass == 0) {
-				s->rt->f32.mul(p.f32, y.f32, g.f32, k);
-				s->isa->sum[PXLRT_F32](&a, &p, k);
+				s->rt->f32->mul(p.f32, y.f32, g.f32, k);
+				s->isa->fold->sum[PXLRT_F32](&a, &p, k);
 				dot += a.f;
 			} else {
-				s->isa->back_f32(y.f32, y.f32, g.f32, (float)dot, k);
+				s->isa->row->back_f32(y.f32, y.f32, g.f32, (float)dot, k);
 				s->rt->st[t](at_elem_mut(s->y, t, at + i), 1, &y, k);
 			}
 		}
@@ -133,7 +133,7 @@ static void add_wide(const Soft *s, double *sum, int cls, const void *x, long n)
 {
 	double wide[BLOCK_MAX];
 	s->rt->cvt[cls][DT_F64](wide, x, n);
-	s->rt->f64.add(sum, sum, wide, n);
+	s->rt->f64->add(sum, sum, wide, n);
 }
 
 /* the exponentials stay in y where that holds them as they are */
@@ -144,18 +144,18 @@ static void soft_columns_##S(const Soft *s, long base, long n) \
 	double sum[BLOCK_MAX] = { 0 }; \
 	int keep = is_native(s->d->dtype); \
 	s->rt->ld[s->d->dtype](&m, elem(s, s->x, base), 1, n); \
-	for (long r = 1; r < s->d->n; r++) s->rt->S.max(m.S, m.S, row_of(s, &room, s->x, base, r, n), n); \
+	for (long r = 1; r < s->d->n; r++) s->rt->S->max(m.S, m.S, row_of(s, &room, s->x, base, r, n), n); \
 	for (long r = 0; r < s->d->n; r++) { \
 		T *y = row_to(s, &room, base, r); \
-		s->rt->S.sub(y, row_of(s, &room, s->x, base, r, n), m.S, n); \
-		s->rt->S.exp(y, y, n); \
+		s->rt->S->sub(y, row_of(s, &room, s->x, base, r, n), m.S, n); \
+		s->rt->S->exp(y, y, n); \
 		add_wide(s, sum, CLS, y, n); \
 	} \
 	for (long j = 0; j < n; j++) inv.S[j] = (T)(1 / sum[j]); \
 	for (long r = 0; r < s->d->n; r++) { \
 		T *y = row_to(s, &room, base, r); \
-		if (!keep) s->rt->S.sub(y, row_of(s, &room, s->x, base, r, n), m.S, n), s->rt->S.exp(y, y, n); \
-		s->rt->S.mul(y, y, inv.S, n); \
+		if (!keep) s->rt->S->sub(y, row_of(s, &room, s->x, base, r, n), m.S, n), s->rt->S->exp(y, y, n); \
+		s->rt->S->mul(y, y, inv.S, n); \
 		row_done(s, &room, base, r, n); \
 	} \
 } \
@@ -164,15 +164,15 @@ static void back_columns_##S(const Soft *s, long base, long n) \
 	Block room, other, dot; \
 	double sum[BLOCK_MAX] = { 0 }; \
 	for (long r = 0; r < s->d->n; r++) { \
-		s->rt->S.mul(dot.S, row_of(s, &room, s->x, base, r, n), row_of(s, &other, s->g, base, r, n), n); \
+		s->rt->S->mul(dot.S, row_of(s, &room, s->x, base, r, n), row_of(s, &other, s->g, base, r, n), n); \
 		add_wide(s, sum, CLS, dot.S, n); \
 	} \
 	for (long j = 0; j < n; j++) dot.S[j] = (T)sum[j]; \
 	for (long r = 0; r < s->d->n; r++) { \
 		const T *y = row_of(s, &room, s->x, base, r, n); \
 		T *dx = row_to(s, &other, base, r); \
-		s->rt->S.sub(other.S, row_of(s, &other, s->g, base, r, n), dot.S, n); \
-		s->rt->S.mul(dx, y, other.S, n); \
+		s->rt->S->sub(other.S, row_of(s, &other, s->g, base, r, n), dot.S, n); \
+		s->rt->S->mul(dx, y, other.S, n); \
 		row_done(s, &other, base, r, n); \
 	} \
 }

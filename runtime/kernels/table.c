@@ -4,15 +4,26 @@
 
 #include <string.h>
 
+int k_tables(const KernelTable **out)
+{
+	int n = 0;
+	out[n++] = &table_base;
+#if defined __x86_64__
+	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c")) return n;
+	out[n++] = &table_avx2;
+	if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") ||
+	    !__builtin_cpu_supports("avx512vl")) return n;
+	out[n++] = &table_avx512;
+	if (__builtin_cpu_supports("avx512bf16")) out[n++] = &table_avx512_bf16;
+#endif
+	return n;
+}
+
 const struct pxlrt *rt_table(void)
 {
-	const KernelTable *t = &table_base;
-#if defined __x86_64__
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) t = &table_avx2;
-	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-	    __builtin_cpu_supports("avx512vl")) t = __builtin_cpu_supports("avx512bf16") ? &table_avx512_bf16 : &table_avx512;
-#endif
-	return &t->pub;
+	const KernelTable *all[K_TABLES];
+	int n = k_tables(all);
+	return &all[n - 1]->pub;
 }
 
 void *k_memcpy(void *d, const void *s, unsigned long n) { return memcpy(d, s, n); }

@@ -44,8 +44,8 @@ static int add_up(RtLane *ln, void *ctx, long lo, long hi)
 		for (long p = 1; p < t->pieces; p++) {
 			void *row = at_elem_mut(t->g.c, d->dtype, i * d->ldc);
 			const void *sums = at_elem(sums_of(t, p), d->dtype, i * d->n);
-			if (d->dtype == DT_F64) rt->f64.add(row, row, sums, d->n);
-			else rt->f32.add(row, row, sums, d->n);
+			if (d->dtype == DT_F64) rt->f64->add(row, row, sums, d->n);
+			else rt->f32->add(row, row, sums, d->n);
 		}
 	return gemm_epilogue(ln, &t->g, lo, hi - lo, 0, d->n);
 }

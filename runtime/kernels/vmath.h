@@ -1,10 +1,10 @@
 /* vmath.h — the elementary functions, one element at a time and without branches, so that the loops of
- * vec.h vectorise them.
+ * vec/ vectorise them.
  *
  * Only + - * / sqrt, explicit fma, compares, selects and integer operations on the bits: with contraction off
  * every instruction set rounds the same way, so results have the same bits on every machine.  The polynomials
  * are minimax fits (Remez exchange, 50 digits) made for this file.  accuracy.def states how close results are, and tests hold it true.
- * Arguments of sin and cos beyond SINCOS_MAX are for the caller (vec.h) to hand to libm. */
+ * Arguments of sin and cos beyond SINCOS_MAX are for the caller (vec/float_loops.h) to hand to libm. */
 #ifndef KERNELS_VMATH_H
 #define KERNELS_VMATH_H
 

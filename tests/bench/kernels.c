@@ -125,8 +125,8 @@ static int biased_gelu(const struct pxlrt *rt, struct pxlrt_lane *ln, void *cons
 	const struct pxlrt_gemm *d = p[3];
 	(void)ln;
 	for (long i = lo; i < hi; i++) {
-		rt->f32.add(c + i * d->n + from, c + i * d->n + from, bias + from, to - from);
-		rt->f32.gelu(y + i * d->n + from, c + i * d->n + from, to - from);
+		rt->f32->add(c + i * d->n + from, c + i * d->n + from, bias + from, to - from);
+		rt->f32->gelu(y + i * d->n + from, c + i * d->n + from, to - from);
 	}
 	return 0;
 }
@@ -168,14 +168,14 @@ static void bench_elements(void)
 	double *xd = rt_alloc(NULL, N * 8), *yd = rt_alloc(NULL, N * 8);
 	unsigned short *h = rt_alloc(NULL, N * 2);
 	for (int i = 0; i < N; i++) xd[i] = (double)x[i];
-#define UNARY(name) SHOW(#name, N, for (int i_ = 0; i_ < N; i_ += 128) rt->f32.name(y + i_, x + i_, 128))
+#define UNARY(name) SHOW(#name, N, for (int i_ = 0; i_ < N; i_ += 128) rt->f32->name(y + i_, x + i_, 128))
 	UNARY(neg); UNARY(relu); UNARY(exp); UNARY(log); UNARY(tanh); UNARY(erf); UNARY(gelu); UNARY(geluerf); UNARY(sigmoid); UNARY(swish); UNARY(sin); UNARY(sqrt); UNARY(floor);
-	SHOW("add", N, for (int i_ = 0; i_ < N; i_ += 128) rt->f32.add(z + i_, x + i_, y + i_, 128));
-	SHOW("gelu_grad", N, for (int i_ = 0; i_ < N; i_ += 128) rt->f32.gelu_grad(z + i_, x + i_, y + i_, 128));
-	SHOW("pow", N, rt->f32.pow(z, y, x, N));
-	SHOW("exp f64", N, rt->f64.exp(yd, xd, N));
-	SHOW("log f64", N, rt->f64.log(yd, xd, N));
-	SHOW("tanh f64", N, rt->f64.tanh(yd, xd, N));
+	SHOW("add", N, for (int i_ = 0; i_ < N; i_ += 128) rt->f32->add(z + i_, x + i_, y + i_, 128));
+	SHOW("gelu_grad", N, for (int i_ = 0; i_ < N; i_ += 128) rt->f32->gelu_grad(z + i_, x + i_, y + i_, 128));
+	SHOW("pow", N, rt->f32->pow(z, y, x, N));
+	SHOW("exp f64", N, rt->f64->exp(yd, xd, N));
+	SHOW("log f64", N, rt->f64->log(yd, xd, N));
+	SHOW("tanh f64", N, rt->f64->tanh(yd, xd, N));
 	SHOW("st f16", N, rt->st[DT_F16](h, 1, x, N));
 	SHOW("ld f16", N, rt->ld[DT_F16](x, h, 1, N));
 	SHOW("st bf16", N, rt->st[DT_BF16](h, 1, x, N));

@@ -10,7 +10,7 @@
 
 static double value(const Formula *f, const double *arg)
 {
-	const struct pxlrt_f64 *k = &rt_table()->f64;
+	const struct pxlrt_f64 *k = rt_table()->f64;
 	double x[3] = { 0 }, y = 0;
 	if (f->kind == FORMULA_NUMBER) return f->x;
 	if (f->kind == FORMULA_ARG) return arg[f->arg];

@@ -64,7 +64,7 @@ enum { PRIMS = sizeof prims / sizeof *prims };
 #define CALL(S, T) \
 static inline void prim_##S(const struct pxlrt *rt, const Prim *f, T *y, const T *p, const T *q, long n) \
 { \
-	const char *at = (const char *)&rt->S + f->S; \
+	const char *at = (const char *)rt->S + f->S; \
 	if (f->arity == 1) (*(const Loop1_##S *)(const void *)at)(y, q, n); \
 	else (*(const Loop2_##S *)(const void *)at)(y, p, q, n); \
 }

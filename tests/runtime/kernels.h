@@ -45,16 +45,14 @@ static inline void *noise_array(DType t, long n, double scale, unsigned long sal
 	return p;
 }
 
-/* every table this machine can run, baseline first; returns how many */
+/* every table that this machine can run, baseline first; returns how many, and says which */
 static inline int all_tables(const struct pxlrt **out)
 {
-	int n = 0;
-	out[n++] = &table_base.pub;
-#if defined __x86_64__
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) out[n++] = &table_avx2.pub;
-	if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) out[n++] = &table_avx512.pub;
-	if (__builtin_cpu_supports("avx512bf16")) out[n++] = &table_avx512_bf16.pub;
-#endif
+	const KernelTable *all[K_TABLES];
+	int n = k_tables(all);
+	printf("instruction sets:");
+	for (int i = 0; i < n; i++) out[i] = &all[i]->pub, printf("%s %s", i ? "," : "", all[i]->isa.name);
+	printf("\n");
 	return n;
 }
 

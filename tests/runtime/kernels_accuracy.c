@@ -89,7 +89,7 @@ static void special_powers(const struct pxlrt *rt)
 	for (int i = 0; i < 4 * N * N; i++) {
 		float x = at[i / 4 % N], y = at[i / 4 / N], p, want;
 		x = i & 1 ? -x : x, y = i & 2 ? -y : y;
-		rt->f32.pow(&p, &x, &y, 1);
+		rt->f32->pow(&p, &x, &y, 1);
 		want = powf(x, y);
 		int ok = want != want ? p != p : !signbit(p) == !signbit(want) && fabs((double)p - (double)want) <= 1e-6 * fabs((double)want);
 		same &= ok || p == want;

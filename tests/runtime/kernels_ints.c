@@ -22,9 +22,9 @@ static uint32_t pick(int bytes, unsigned long i, int which)
 	int same = !memcmp(z, y, sizeof y); \
 	if (!same) printf("%s.%s\n", dtype_info[d].name, n); \
 	CHECK("", same); } while (0)
-#define ONE(n, ...) rt->i64.n(wy, wa, N), own->n(y, a, N); SAME(#n);
-#define TWO(n, ...) rt->i64.n(wy, wa, wb, N), own->n(y, a, b, N); SAME(#n);
-#define THREE(n, ...) rt->i64.n(wy, wa, wb, wc, N), own->n(y, a, b, c, N); SAME(#n);
+#define ONE(n, ...) rt->i64->n(wy, wa, N), own->n(y, a, N); SAME(#n);
+#define TWO(n, ...) rt->i64->n(wy, wa, wb, N), own->n(y, a, b, N); SAME(#n);
+#define THREE(n, ...) rt->i64->n(wy, wa, wb, wc, N), own->n(y, a, b, c, N); SAME(#n);
 
 #define OWN_TYPE(S, T, D) \
 static void check_##S(const struct pxlrt *rt) \

@@ -123,8 +123,8 @@ static void streams(const struct pxlrt *rt)
 		for (int n = 0; n <= MOST; n += n < 140 ? 1 : 37) {
 			memset(to, 0, ROOM), memset(want, 0, ROOM);
 			memcpy(want + at, from, (size_t)n);
-			isa->stream(to + at, from, n);
-			isa->stream_end();
+			isa->stream->store(to + at, from, n);
+			isa->stream->end();
 			ok &= !memcmp(to, want, ROOM);
 		}
 	CHECK("", ok);

@@ -74,7 +74,7 @@ static void fixed_bits(void)
 	const struct pxlrt *rt = lanes[0].lane.rt;
 	/* the published answers of Philox 4×32-10 */
 	uint32_t w[4 * DRAW], zero[2] = { 0, 0 };
-	((const KernelTable *)(const void *)rt)->isa.philox(w, zero, 0, 0, 1);
+	((const KernelTable *)(const void *)rt)->isa.random->philox(w, zero, 0, 0, 1);
 	CHECK("", w[0] == 0x6627e8d5u && w[DRAW] == 0xe169c58du && w[2 * DRAW] == 0xbc57ac4cu && w[3 * DRAW] == 0x9b00dbd8u);
 	unsigned a[2], b[2], c[2];
 	rt->split_seed(seed, 0, a), rt->split_seed(seed, 1, b), rt->split_seed(seed, 0, c);

@@ -23,18 +23,18 @@ static void slopes(const struct pxlrt *rt)
 		for (int i = -1200; i <= 1200; i++) {
 			float x = (float)i * 0.01f, one = 2, y;
 			double xd = i * 0.01, g64 = 2, y64, h = 1e-5, want = 2 * (g[k].ref(xd + h) - g[k].ref(xd - h)) / (2 * h);
-			(k == 0 ? rt->f32.gelu_grad : k == 1 ? rt->f32.geluerf_grad : rt->f32.swish_grad)(&y, &one, &x, 1);
-			(k == 0 ? rt->f64.gelu_grad : k == 1 ? rt->f64.geluerf_grad : rt->f64.swish_grad)(&y64, &g64, &xd, 1);
+			(k == 0 ? rt->f32->gelu_grad : k == 1 ? rt->f32->geluerf_grad : rt->f32->swish_grad)(&y, &one, &x, 1);
+			(k == 0 ? rt->f64->gelu_grad : k == 1 ? rt->f64->geluerf_grad : rt->f64->swish_grad)(&y64, &g64, &xd, 1);
 			ok &= near((double)y, want, 4e-6) && near(y64, want, 1e-8);
 		}
 		CHECK("", ok);
 	}
 	float edge[5] = { 1e20f, -1e20f, 0, NAN, INFINITY }, ones[5] = { 1, 1, 1, 1, 1 }, y[5];
-	rt->f32.gelu_grad(y, ones, edge, 5);
+	rt->f32->gelu_grad(y, ones, edge, 5);
 	CHECK("", y[0] == 1 && fabsf(y[1]) < 1e-20f && y[2] == 0.5f && isnan(y[3]) && y[4] == 1);
-	rt->f32.relu_grad(y, ones, edge, 5);
+	rt->f32->relu_grad(y, ones, edge, 5);
 	CHECK("", y[0] == 1 && y[1] == 0 && y[2] == 0 && y[3] == 0 && y[4] == 1);
-	rt->f32.tanh_grad(y, ones, (float[]){ 0.5f, 1, 0, -1, NAN }, 5);
+	rt->f32->tanh_grad(y, ones, (float[]){ 0.5f, 1, 0, -1, NAN }, 5);
 	CHECK("", y[0] == 0.75f && y[1] == 0 && y[2] == 1 && y[3] == 0 && isnan(y[4]));
 }
 
@@ -44,12 +44,12 @@ static void slopes(const struct pxlrt *rt)
 static int is_power(double y, double want) { return fabs(y - want) <= 0x1p-22 * fabs(want) + 0x1p-149; }
 
 #define BINARY(T, S, name, expr) do { \
-	rt->S.name(y, a, b, n); \
+	rt->S->name(y, a, b, n); \
 	int ok = 1; \
 	for (long i = 0; i < n; i++) { T p = a[i], q = b[i], w = (T)(expr); ok &= y[i] == w || (y[i] != y[i] && w != w); } \
 	CHECK("", ok); \
-	memcpy(z, a, sizeof z); rt->S.name(z, z, b, n); ok = !memcmp(z, y, (size_t)n * sizeof *z); \
-	memcpy(z, b, sizeof z); rt->S.name(z, a, z, n); ok &= !memcmp(z, y, (size_t)n * sizeof *z); \
+	memcpy(z, a, sizeof z); rt->S->name(z, z, b, n); ok = !memcmp(z, y, (size_t)n * sizeof *z); \
+	memcpy(z, b, sizeof z); rt->S->name(z, a, z, n); ok &= !memcmp(z, y, (size_t)n * sizeof *z); \
 	CHECK("", ok); } while (0)
 
 #define FLOAT_PAIRS(T, S, F) \
@@ -65,18 +65,18 @@ static void pairs_##S(const struct pxlrt *rt) \
 	BINARY(T, S, max, p != p || q != q ? (T)NAN : p > q ? p : q); BINARY(T, S, min, p != p || q != q ? (T)NAN : p < q ? p : q); \
 	BINARY(T, S, eq, p == q); BINARY(T, S, ne, p != q); BINARY(T, S, lt, p < q); BINARY(T, S, le, p <= q); \
 	BINARY(T, S, gt, p > q); BINARY(T, S, ge, p >= q); BINARY(T, S, and, p != 0 && q != 0); BINARY(T, S, or, p != 0 || q != 0); \
-	rt->S.sel(y, a, b, a, n); \
+	rt->S->sel(y, a, b, a, n); \
 	int ok = 1; \
 	for (long i = 0; i < n; i++) { T w = a[i] != 0 ? b[i] : a[i]; ok &= !memcmp(&y[i], &w, sizeof w); } \
 	CHECK("", ok); \
 	ok = 1; \
-	rt->S.fma(y, a, b, b, n); \
+	rt->S->fma(y, a, b, b, n); \
 	for (long i = 0; i < n; i++) { volatile T m = a[i] * b[i]; T w = m + b[i]; ok &= y[i] == w || (y[i] != y[i] && w != w); } \
 	CHECK("", ok); \
-	rt->S.clamp(y, a, (T[K * K]){ 0 }, b, n); \
+	rt->S->clamp(y, a, (T[K * K]){ 0 }, b, n); \
 	for (long i = 0; i < n; i++) { T w = a[i] < 0 ? 0 : a[i]; w = w > b[i] ? b[i] : w; ok &= !memcmp(&y[i], &w, sizeof w) || (y[i] != y[i] && w != w); } \
 	CHECK("", ok); \
-	rt->S.fill(y, 3, n); \
+	rt->S->fill(y, 3, n); \
 	CHECK("", y[0] == 3 && y[n - 1] == 3); \
 }
 FLOAT_PAIRS(float, f32, f)
@@ -101,13 +101,13 @@ static void pairs_i64(const struct pxlrt *rt)
 	BINARY(i64, i64, div, floor_quotient(p, q)); BINARY(i64, i64, mod, q == 0 ? 0 : (i64)((__int128)p % q));
 	BINARY(i64, i64, max, p > q ? p : q); BINARY(i64, i64, min, p < q ? p : q);
 	BINARY(i64, i64, lt, p < q); BINARY(i64, i64, ge, p >= q); BINARY(i64, i64, and, p && q); BINARY(i64, i64, or, p || q);
-	rt->i64.pow(y, (i64[]){ 3, -2, 2, 0, 5 }, (i64[]){ 4, 3, 64, 0, 0 }, 5);
+	rt->i64->pow(y, (i64[]){ 3, -2, 2, 0, 5 }, (i64[]){ 4, 3, 64, 0, 0 }, 5);
 	CHECK("", y[0] == 81 && y[1] == -8 && y[2] == 0 && y[3] == 1 && y[4] == 1);
-	rt->i64.abs(y, v, K);
+	rt->i64->abs(y, v, K);
 	CHECK("", y[2] == 1 && y[10] == LLONG_MIN);
-	rt->i64.neg(y, v, K);
+	rt->i64->neg(y, v, K);
 	CHECK("", y[1] == -1 && y[10] == LLONG_MIN);
-	rt->i64.sign(y, v, K);
+	rt->i64->sign(y, v, K);
 	CHECK("", y[0] == 0 && y[1] == 1 && y[2] == -1 && y[10] == -1);
 }
 
@@ -121,7 +121,7 @@ static void pairs_u64(const struct pxlrt *rt)
 	BINARY(u64, u64, add, p + q); BINARY(u64, u64, sub, p - q); BINARY(u64, u64, mul, p * q);
 	BINARY(u64, u64, div, q ? p / q : 0); BINARY(u64, u64, mod, q ? p % q : 0);
 	BINARY(u64, u64, max, p > q ? p : q); BINARY(u64, u64, lt, p < q);
-	rt->u64.sign(y, v, K);
+	rt->u64->sign(y, v, K);
 	CHECK("", y[0] == 0 && y[5] == 1);
 }
 

@@ -1,8 +1,10 @@
-/* blocks.h — inner loops on blocked tensors (blocked.h), for one instruction set.
+/* blocks.c — inner loops on blocked tensors (blocked.h).
  *
  * Sixteen floats are one to four vectors (NB), so that memory looks the same whatever the instruction set.  Sums are chains
  * over k, or over places, in order: no tile shows in the bits. */
 #include "runtime/kernels/blocked.h"
+#include "runtime/kernels/vec/vec.h"
+#include "runtime/kernels/vec/vector_f32.h"
 
 typedef gvec_f32 BV;
 typedef gvec_unaligned_f32 BU;
@@ -162,7 +164,8 @@ static void block_back(const BlockBack *c)
 VM BV block_joined(BV p, BV q, const int max)
 {
 #if VEC_BYTES == 64
-	if (max) return (BV)joined_lanes_f32((__m512)p, (__m512)q, 1);
+	if (max) return (BV)_mm512_mask_mov_ps((__m512)q, _mm512_cmp_ps_mask((__m512)p, (__m512)q, _CMP_GT_OQ) |
+	                                                 _mm512_cmp_ps_mask((__m512)p, (__m512)p, _CMP_UNORD_Q), (__m512)p);
 #endif
 	if (!max) return p + q;
 	__typeof__(p > q) first = (p > q) | (p != p);
@@ -284,5 +287,5 @@ static void block_open(float *dst, long row, const float *src, long n)
 		}
 }
 
-static const BlockIsa block_isa = { .conv = block_conv, .back = block_back, .open = block_open,
+const BlockIsa VEC(blocks) = { .conv = block_conv, .back = block_back, .open = block_open,
 	.pool_max = block_pool_max, .pool_mean = block_pool_mean, .max_back = block_max_back, .mean_back = block_mean_back };

@@ -1,7 +1,10 @@
-/* depth.h — windows over one channel each, for one instruction set.
+/* depth.c — windows over one channel each.
  *
  * The plane is staged once: its rows between zeros and, where windows are more than a column apart, parted by the residue of the column,
  * so that each tap reads whole vectors.  Sums run over the taps in order and go straight to the result. */
+
+#include "runtime/kernels/vec/vec.h"
+#include "runtime/kernels/vec/vector_f32.h"
 
 enum { DEPTH_LANES = VEC_BYTES / 4 };
 #if VEC_BYTES == 64
@@ -18,7 +21,7 @@ enum { DEPTH_LANES = VEC_BYTES / 4 };
 static void depth_copy(float *to, const float *from, long step, long n)
 {
 	if (step > 1) {
-		ld_F32(to, from, step, n);
+		VEC(ld)[DT_F32](to, from, step, n);
 		return;
 	}
 	if (n < DEPTH_LANES) {
@@ -86,3 +89,5 @@ static void depth_plane(const DepthPlane *d, const float *room, const float *w, 
 	for (; d->gap == 1 && i + 4 <= d->y[0]; i += 4) depth_rows(d, room, w, y, i, 4);
 	for (; i < d->y[0]; i++) depth_rows(d, room, w, y, i, 1);
 }
+
+const DepthIsa VEC(depth) = { depth_stage, depth_plane };

@@ -1,32 +1,9 @@
-/* pool.h — the inner loops of pooling, for one instruction set and both element types: includes itself for f32 and
- * f64 (PT, PS).
+/* pool.h — the inner loops of pooling, for one element type (PT, PS): included by pool_f32.c and pool_f64.c.
  *
  * One call does rows of one plane, which is the last two axes.  Columns whose windows lie wholly in the row are done
  * in vectors, the few others element by element.  Rows are often shorter than a few vectors: pairs, the most common
  * windows, have loops by hand where there are masks for what is left over.
  * A sum is taken down the rows first, then along. */
-#ifndef PT
-
-#define PT float
-#define PS f32
-#define PM(name) _mm512_##name##_ps
-#define PCMP _mm512_cmp_ps_mask
-#define PINT int32_t
-#include "runtime/kernels/pool.h"
-#undef PT
-#undef PS
-#undef PM
-#undef PCMP
-#undef PINT
-#define PT double
-#define PS f64
-#define PM(name) _mm512_##name##_pd
-#define PCMP _mm512_cmp_pd_mask
-#define PINT int64_t
-#include "runtime/kernels/pool.h"
-
-#else
-
 #define PCAT2(a, b) a##_##b
 #define PCAT(a, b) PCAT2(a, b)
 #define P(name) PCAT(name, PS)
@@ -234,5 +211,4 @@ static void P(pool_divide)(PT *y, const PoolPlane *p, long i0, long i1, long cou
 	}
 }
 
-#undef P
-#endif
+const P(PoolIsa) VEC(P(pool)) = { P(pool_max), P(pool_sum), P(pool_divide), P(pool_max_back), P(pool_mean_back) };

@@ -1,147 +1,10 @@
-/* gemm.h — the inner loops of matrix products, for one instruction set and both element types: includes
- * itself for f32 and f64 (GT, GS).  matmul.h tells how they are put together.
+/* gemm.h — the inner loops of matrix products, for one element type: included by gemm_f32.c and gemm_f64.c.  Products that read
+ * b in place are in direct.h, so that each compiles in seconds.  matmul.h tells how they are put together.
  *
- * Every element of the result is one chain of multiply-adds over k in order (dot products: `lanes` chains
- * added in one order), so neither the tile an element falls in nor the number of threads shows in it. */
-#ifndef GT
+ * Every element of the result is one chain of multiply-adds over k in order (dot products: `lanes` chains added in one order), so
+ * neither the tile an element falls in nor the number of threads shows in it. */
 
-#if VEC_BYTES >= 32
-#include <immintrin.h>
-#endif
-#include "runtime/kernels/matmul.h"
-
-/* lanes are numbered by constants: a vector filled by a loop would be put together again each time */
-#define LANES_2 0, 1
-#define LANES_4 LANES_2, 2, 3
-#define LANES_8 LANES_4, 4, 5, 6, 7
-#define LANES_16 LANES_8, 8, 9, 10, 11, 12, 13, 14, 15
-
-#define UNROLL _Pragma("GCC unroll 32")
-/* x is in a register: a compiler that reads memory again in every use of x makes more loads than multiply-adds */
-#if VEC_BYTES >= 32
-#define HELD(x) __asm__("" : "+v"(x))
-#else
-#define HELD(x) (void)0
-#endif
-/* p steps on by one row; a compiler that sees through it keeps a pointer for each vector of a tile, in memory */
-#define NEXT_ROW(p, ld) do { (p) += (ld); __asm__("" : "+r"(p)); } while (0)
-#define GT float
-#define GS f32
-#define GI int32_t
-#if VEC_BYTES == 64
-#define GLANES LANES_16
-#define GFMA(a, b, c) ((VT)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
-#elif VEC_BYTES == 32
-#define GLANES LANES_8
-#define GFMA(a, b, c) ((VT)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
-#else
-#define GLANES LANES_4
-#define GFMA(a, b, c) ((a) * (b) + (c))
-#endif
-#define GPART(mask, p) ((VT)_mm512_maskz_loadu_ps((__mmask16)(mask), p))
-#include "runtime/kernels/gemm.h"
-#undef GT
-#undef GS
-#undef GI
-#undef GLANES
-#undef GFMA
-#undef GPART
-#define GT double
-#define GS f64
-#define GI int64_t
-#if VEC_BYTES == 64
-#define GLANES LANES_8
-#define GFMA(a, b, c) ((VT)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
-#elif VEC_BYTES == 32
-#define GLANES LANES_4
-#define GFMA(a, b, c) ((VT)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
-#else
-#define GLANES LANES_2
-#define GFMA(a, b, c) ((a) * (b) + (c))
-#endif
-#define GPART(mask, p) ((VT)_mm512_maskz_loadu_pd((__mmask8)(mask), p))
-#include "runtime/kernels/gemm.h"
-
-#else
-
-#define GCAT2(a, b) a##_##b
-#define GCAT(a, b) GCAT2(a, b)
-#define G(name) GCAT(name, GS)
-#define VT G(gvec)
-#define VU G(gvec_unaligned)
-#define VL ((int)(VEC_BYTES / sizeof(GT)))
-
-typedef GT VT __attribute__((vector_size(VEC_BYTES)));
-typedef GT VU __attribute__((vector_size(VEC_BYTES), aligned(sizeof(GT)), may_alias));
-typedef GI G(gmask) __attribute__((vector_size(VEC_BYTES)));
-
-/* the register tile: 24 accumulators of 32 registers, or 12 of 16 */
-#ifndef TILE_SHAPE
-#define TILE_SHAPE
-enum { TILE_ROWS = VEC_BYTES == 64 ? 8 : 4, TILE_VECS = VEC_BYTES == 64 ? 3 : VEC_BYTES == 32 ? 3 : 2 };
-#endif
-
-/* one k of a tile; the first makes the sums, which costs less than clearing them */
-VM void G(step)(const int M, const int NV, const int first, VT acc[][8], const GT *a, long ai, const GT *b)
-{
-	VT row[8];
-	UNROLL for (int j = 0; j < NV; j++) row[j] = *(const VU *)(b + j * VL);
-	UNROLL for (int i = 0; i < M; i++) {
-		VT x = a[i * ai] - (VT){ 0 };
-		UNROLL for (int j = 0; j < NV; j++) acc[i][j] = first ? x * row[j] : GFMA(x, row[j], acc[i][j]);
-	}
-}
-
-/* c[M, NV·VL] = alpha Σ_k a[i, k] b[k, j] + beta c; element (i, k) of a is at i·ai + k·ak.  Inlined with constant M, NV. */
-VM void G(tile)(const int M, const int NV, long kn, const GT *a, long ai, long ak, const GT *b, long ldb,
-                GT *c, long ldc, GT alpha, GT beta)
-{
-	VT acc[TILE_ROWS][8];
-	/* c is about to be read: the next tile's part, so that it is here in time; this tile's, where rows of c drive each other out of the caches */
-	int apart = kn >= 128 && ldc * (long)sizeof(GT) % 2048 == 0;
-	GT *row = c + (apart ? 0 : NV * VL);
-	if (beta != 0 || apart)
-		UNROLL for (int i = 0; i < M; i++) {
-			UNROLL for (int j = 0; j < NV; j++) __builtin_prefetch(row + j * VL, 1);
-			NEXT_ROW(row, ldc);
-		}
-	if (kn > 0) G(step)(M, NV, 1, acc, a, ai, b);
-	else
-		UNROLL for (int i = 0; i < M; i++)
-			UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (VT){ 0 };
-	for (long k = 1; k < kn; k++) G(step)(M, NV, 0, acc, a += ak, ai, b += ldb);
-	VT al = (VT){ 0 } + alpha;
-	UNROLL for (int i = 0; i < M; i++) {
-		UNROLL for (int j = 0; j < NV; j++) {
-			VU *p = (VU *)(c + j * VL);
-			if (beta == 0) *p = acc[i][j] * al;
-			else if (beta == 1) *p = GFMA(acc[i][j], al, (VT)*p);
-			else *p = GFMA(acc[i][j], al, *p * beta);
-		}
-		NEXT_ROW(c, ldc);
-	}
-}
-
-/* the first `n` elements, zeros behind */
-VM VT G(part)(const GT *p, long n)
-{
-#if VEC_BYTES == 64
-	return GPART((1u << n) - 1, p);
-#else
-	_Alignas(64) GT x[VEC_BYTES / sizeof(GT)] = { 0 };
-	for (long i = 0; i < n; i++) x[i] = p[i];
-	return *(VT *)x;
-#endif
-}
-
-/* p[0, n) = beta p + x */
-VM void G(put_part)(GT *p, VT x, long n, GT beta)
-{
-	_Alignas(64) GT v[VEC_BYTES / sizeof(GT)];
-	if (n == VL) { *(VU *)p = beta == 0 ? x : x + *(VU *)p * beta; return; }
-	*(VT *)v = x;
-	for (long i = 0; i < n; i++) p[i] = beta == 0 ? v[i] : v[i] + beta * p[i];
-}
+#include "runtime/kernels/vec/tile.h"
 
 /* --- packing -------------------------------------------------------------------------------------------------------
  * Panels of `width` rows (w) over k, zeros where the operand ends: dst[panel][k][w] = src[w·sw + k·sk]. */
@@ -182,28 +45,6 @@ static void G(pack_strips)(GT *dst, const GT *src, int width, long sk, long wn, 
 	if (width == TILE_VECS * VL) PACK_STRIPS(TILE_VECS * VL, 1);
 	else if (width == TILE_ROWS) { PACK_STRIPS(TILE_ROWS, 4); PACK_STRIPS(TILE_ROWS, 1); }
 	if (at < wn) G(pack_rows)(dst + at * kn, src + at, width, sk, wn - at, kn);
-}
-
-/* lane l of merge(a, b, s): a[l] + a[l + s] where bit s of l is clear, else b[l - s] + b[l] */
-VM VT G(merge)(VT a, VT b, const int s)
-{
-	const G(gmask) lane = { GLANES }, second = ((lane & s) != 0) & VL;
-	const G(gmask) straight = lane + second, across = (lane ^ s) + second;
-	return __builtin_shuffle(a, b, straight) + __builtin_shuffle(a, b, across);
-}
-
-/* a square of VL vectors turned over: the same pairing without the sums */
-VM void G(turn)(VT *x)
-{
-	UNROLL for (int s = 1; s < VL; s *= 2)
-		UNROLL for (int v = 0; v < VL; v++) {
-			if (v & s) continue;
-			const G(gmask) lane = { GLANES }, second = ((lane & s) != 0) & (VL - s);
-			const G(gmask) low = lane + second, high = lane + s + second;
-			VT p = x[v], q = x[v + s];
-			x[v] = __builtin_shuffle(p, q, low);
-			x[v + s] = __builtin_shuffle(p, q, high);
-		}
 }
 
 /* VL rows from src on, turned over: kn rows of dst, `width` apart; rows that are not there are zeros */
@@ -328,18 +169,6 @@ static void G(block_tile)(long kn, const GT *a, long lda, const GT *b, GT *c, lo
 
 /* --- rows of c, from the first column to the last ---------------------------------------------------------------------- */
 
-/* a as in `packed`; column j of b begins at b + j·bj: 1 where it stands, kn in panels */
-#define STRIP(M, NV) \
-	if (lda) for (; j + NV * VL <= n; j += NV * VL) G(tile)(M, NV, kn, a, lda, 1, b + j * bj, ldb, c + j, ldc, alpha, beta); \
-	else for (; j + NV * VL <= n; j += NV * VL) G(tile)(M, NV, kn, a, 1, TILE_ROWS, b + j * bj, ldb, c + j, ldc, alpha, beta);
-
-/* as many rows as a tile has */
-static void G(rows)(long kn, const GT *a, long lda, const GT *b, long bj, long ldb, GT *c, long ldc, long n, GT alpha, GT beta)
-{
-	long j = 0;
-	STRIP(TILE_ROWS, TILE_VECS) STRIP(TILE_ROWS, 2) STRIP(TILE_ROWS, 1)
-}
-
 /* A panel of b stays in the first cache while all rows of a pass by it.  When k is short c is what moves, so its
  * rows are then finished one after the other. */
 static void G(block)(long kn, const void *pa, long lda, const void *pb, void *pc, long ldc, long m, long n, double alpha, double beta)
@@ -358,97 +187,6 @@ static void G(block)(long kn, const void *pa, long lda, const void *pb, void *pc
 			int last = lda && i == whole;
 			G(block_tile)(kn, last ? rest : a + i * row, last ? 0 : lda, b + j * kn, c + i * ldc + j, ldc, m - i, n - j, (GT)alpha, (GT)beta);
 		}
-}
-
-/* --- few rows: b is read where it stands, row by row ------------------------------------------------------------ */
-
-/* the fewer rows, the wider the strip, to keep the accumulators busy; 1 vector at a time for what is left */
-#define STRIPS(M, NV) case M: STRIP(M, NV) STRIP(M, 1) break;
-
-static void G(strips)(long kn, const GT *a, long lda, const GT *b, long ldb, GT *c, long ldc, int m, long n, GT alpha, GT beta)
-{
-	const long bj = 1;
-	long j = 0;
-	switch (m) {
-	STRIPS(1, 8) STRIPS(2, (VEC_BYTES == 64 ? 8 : 4)) STRIPS(3, (VEC_BYTES == 64 ? 6 : 3))
-#if VEC_BYTES == 64
-	STRIPS(4, 6) STRIPS(5, 4) STRIPS(6, 4) STRIPS(7, 3)
-#endif
-	default: G(rows)(kn, a, lda, b, bj, ldb, c, ldc, n, alpha, beta);
-	}
-}
-
-/* n a multiple of VL */
-static void G(direct)(long kn, const void *a, long lda, const void *b, long ldb, void *c, long ldc, long m, long n, double alpha, double beta)
-{
-	for (long i = 0; i < m; i += TILE_ROWS)
-		G(strips)(kn, (const GT *)a + i * (lda ? lda : kn), lda, b, ldb, (GT *)c + i * ldc, ldc, (int)min_l(TILE_ROWS, m - i), n, (GT)alpha, (GT)beta);
-}
-
-/* --- few rows against a transposed b: dot products ----------------------------------------------------------------- */
-
-/* VL vectors to one: lane l is the sum of x[l]'s lanes */
-VM VT G(sums)(VT *x)
-{
-	UNROLL for (int s = 1; s < VL; s *= 2)
-		UNROLL for (int v = 0; v < VL; v += 2 * s) x[v] = G(merge)(x[v], x[v + s], s);
-	return x[0];
-}
-
-VM void G(dots)(const int M, const int R, long kn, const GT *a, long lda, const GT *b, long ldb, GT *c, long ldc, GT alpha, GT beta)
-{
-	VT acc[TILE_ROWS][4];
-	UNROLL for (int i = 0; i < M; i++)
-		UNROLL for (int r = 0; r < R; r++) acc[i][r] = (VT){ 0 };
-	long k = 0;
-	for (; k + VL <= kn; k += VL) {
-		VT y[4];
-		UNROLL for (int r = 0; r < R; r++) y[r] = *(const VU *)(b + r * ldb + k);
-		UNROLL for (int i = 0; i < M; i++) {
-			VT x = *(const VU *)(a + i * lda + k);
-			HELD(x);
-			UNROLL for (int r = 0; r < R; r++) acc[i][r] = GFMA(x, y[r], acc[i][r]);
-		}
-	}
-	if (k < kn)
-		for (int i = 0; i < M; i++)
-			for (int r = 0; r < R; r++)
-				acc[i][r] = GFMA(G(part)(a + i * lda + k, kn - k), G(part)(b + r * ldb + k, kn - k), acc[i][r]);
-	/* sums of a row lie together, rows a power of two apart: which is whose is known here, and nothing is computed for it */
-	const int step = R > 2 ? 4 : R;
-	UNROLL for (int at = 0; at < M * step; at += VL) {
-		VT x[VEC_BYTES / sizeof(GT)];
-		_Alignas(64) GT sum[VEC_BYTES / sizeof(GT)];
-		UNROLL for (int v = 0; v < VL; v++) x[v] = at + v < M * step && (at + v) % step < R ? acc[(at + v) / step][(at + v) % step] : (VT){ 0 };
-		*(VT *)sum = G(sums)(x) * alpha;
-		UNROLL for (int v = 0; v < VL; v++) {
-			if (at + v >= M * step || (at + v) % step >= R) continue;
-			GT *p = c + (at + v) / step * ldc + (at + v) % step;
-			*p = beta == 0 ? sum[v] : sum[v] + beta * *p;
-		}
-	}
-}
-
-#define DOTS(M, R) case M: \
-	for (; j + R <= n; j += R) G(dots)(M, R, kn, a, lda, b + j * ldb, ldb, c + j, ldc, alpha, beta); \
-	for (; j < n; j++) G(dots)(M, 1, kn, a, lda, b + j * ldb, ldb, c + j, ldc, alpha, beta); \
-	break;
-
-static void G(dot_rows)(long kn, const GT *a, long lda, const GT *b, long ldb, GT *c, long ldc, int m, long n, GT alpha, GT beta)
-{
-	long j = 0;
-	switch (m) {
-	DOTS(1, 4) DOTS(2, 4) DOTS(3, (VEC_BYTES == 64 ? 4 : 3)) DOTS(4, (VEC_BYTES == 64 ? 4 : 2))
-#if VEC_BYTES == 64
-	DOTS(5, 3) DOTS(6, 3) DOTS(7, 3) DOTS(8, 3)
-#endif
-	}
-}
-
-static void G(direct_t)(long kn, const void *a, long lda, const void *b, long ldb, void *c, long ldc, long m, long n, double alpha, double beta)
-{
-	for (long i = 0; i < m; i += TILE_ROWS)
-		G(dot_rows)(kn, (const GT *)a + i * lda, lda, b, ldb, (GT *)c + i * ldc, ldc, (int)min_l(TILE_ROWS, m - i), n, (GT)alpha, (GT)beta);
 }
 
 /* --- windows: rows of b lie anywhere ---------------------------------------------------------------------------------- */
@@ -579,9 +317,8 @@ static void G(taps_wide)(long count, const void *pg, int vecs, const void *pb, c
 	}
 }
 
-static const GemmIsa G(gemm_isa) = {
+const GemmIsa VEC(G(gemm)) = {
 	.rows = TILE_ROWS, .cols = TILE_VECS * (VEC_BYTES / (int)sizeof(GT)), .lanes = VEC_BYTES / (int)sizeof(GT),
 	.block = G(block), .pack = G(pack), .pack_f16 = G(pack_f16), .pack_bf16 = G(pack_bf16),
-	.turned = G(turned), .direct = G(direct), .direct_t = G(direct_t), .taps = G(taps), .taps_back = G(taps_back), .taps_wide = G(taps_wide),
+	.turned = G(turned), .direct = VEC(G(direct)), .direct_t = VEC(G(direct_t)), .taps = G(taps), .taps_back = G(taps_back), .taps_wide = G(taps_wide),
 };
-#endif

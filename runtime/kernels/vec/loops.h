@@ -1,5 +1,4 @@
-/* loops.h — what the files compiled once for each instruction set have in common: how a formula becomes a loop, the integer formulas that are
- * longer than a line, conversions, and what the two halves of a table call each other (vec.h: floats and 64-bit integers; vec_ints.h). */
+/* loops.h — how a formula becomes a loop; integer formulas that are longer than a line; conversions between element types. */
 #ifndef KERNELS_LOOPS_H
 #define KERNELS_LOOPS_H
 
@@ -8,6 +7,9 @@
 
 #include <limits.h>
 #include <string.h>
+#if defined __x86_64__
+#include <immintrin.h>
+#endif
 
 #define EACH(n) _Pragma("GCC ivdep") for (long i = 0; i < (n); i++)
 
@@ -75,38 +77,10 @@ static inline i64 pow_i64(i64 x, i64 e)
 	CVT(FROM, F, F16, float, half_load(half_store(ODD))) CVT(FROM, F, BF16, float, brain_load(brain_store(ODD))) \
 	CVT(FROM, F, F8_143, float, f8_143_load(f8_143_store(ODD, 0x80))) CVT(FROM, F, F8_152, float, f8_152_load(f8_152_store(ODD, 0x80)))
 
-typedef void (*const CvtRow[PXLRT_NDTYPE])(void *dst, const void *src, long n);
 #define CVT_ROW(C) { \
 	[DT_BOOL] = cvt_##C##_BOOL, [DT_I8] = cvt_##C##_I8, [DT_I16] = cvt_##C##_I16, [DT_I32] = cvt_##C##_I32, [DT_I64] = cvt_##C##_I64, \
 	[DT_U8] = cvt_##C##_U8, [DT_U16] = cvt_##C##_U16, [DT_U32] = cvt_##C##_U32, [DT_U64] = cvt_##C##_U64, \
 	[DT_F8_143] = cvt_##C##_F8_143, [DT_F8_152] = cvt_##C##_F8_152, \
 	[DT_F16] = cvt_##C##_F16, [DT_BF16] = cvt_##C##_BF16, [DT_F32] = cvt_##C##_F32, [DT_F64] = cvt_##C##_F64 }
-
-/* --- the other half of the table, by the name of the instruction set ------------------------------------------------- */
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#define INTS(name) JOIN(JOIN(ints_##name, _), VEC_SET)
-extern const struct pxlrt_i8 INTS(i8);
-extern const struct pxlrt_i16 INTS(i16);
-extern const struct pxlrt_i32 INTS(i32);
-extern const struct pxlrt_u8 INTS(u8);
-extern const struct pxlrt_u16 INTS(u16);
-extern const struct pxlrt_u32 INTS(u32);
-extern CvtRow INTS(cvt)[6];
-void INTS(get_1)(void *, const void *, long, long), INTS(get_2)(void *, const void *, long, long), INTS(get_4)(void *, const void *, long, long);
-void INTS(put_1)(void *, long, const void *, long), INTS(put_2)(void *, long, const void *, long), INTS(put_4)(void *, long, const void *, long);
-void INTS(get_bool)(void *, const void *, long, long), INTS(put_bool)(void *, long, const void *, long);
-
-#define OWN_GETS \
-	[DT_BOOL] = INTS(get_bool), [DT_I8] = INTS(get_1), [DT_U8] = INTS(get_1), [DT_I16] = INTS(get_2), [DT_U16] = INTS(get_2), \
-	[DT_I32] = INTS(get_4), [DT_U32] = INTS(get_4), [DT_I64] = ld_I64, [DT_U64] = ld_U64
-#define OWN_PUTS \
-	[DT_BOOL] = INTS(put_bool), [DT_I8] = INTS(put_1), [DT_U8] = INTS(put_1), [DT_I16] = INTS(put_2), [DT_U16] = INTS(put_2), \
-	[DT_I32] = INTS(put_4), [DT_U32] = INTS(put_4), [DT_I64] = st_I64, [DT_U64] = st_U64
-#define INTS_CVT \
-	[PXLRT_I8] = INTS(cvt)[0], [PXLRT_I16] = INTS(cvt)[1], [PXLRT_I32] = INTS(cvt)[2], [PXLRT_U8] = INTS(cvt)[3], [PXLRT_U16] = INTS(cvt)[4], \
-	[PXLRT_U32] = INTS(cvt)[5]
-#define INTS_PRIMS \
-	.i8 = &INTS(i8), .i16 = &INTS(i16), .i32 = &INTS(i32), .u8 = &INTS(u8), .u16 = &INTS(u16), .u32 = &INTS(u32)
 
 #endif

@@ -1,11 +1,14 @@
-/* gemm_bf16.h — the inner loops of products whose operands are rounded to bf16, for one instruction set; included by vec.h behind
- * gemm.h, and once more with BF16_NATIVE for processors that multiply bf16 (vdpbf16ps).
+/* gemm_bf16.c — the inner loops of products whose operands are rounded to bf16; compiled once more with BF16_NATIVE for
+ * processors that multiply bf16 (vdpbf16ps).
  *
  * What that instruction does is what all of them do: two neighbours along k are a step, of which the odd one is multiplied and
  * added first, then the even one, each rounding once, to nearest even, with denormals as zeros before and after.  A product
  * of two bf16 is exact in f32, so two multiply-adds under the processor's flush-to-zero mode (gemm_bf16.c) give the same bits.
  * Operands are packed in panels, [panel][step][width]: a step is one place, a pair with k in its low half, or else two, numbers
  * as f32; zeros where k ends. */
+
+#include "runtime/kernels/vec/vec.h"
+#include "runtime/kernels/vec/vector_f32.h"
 
 #ifdef BF16_NATIVE
 #define B(name) bf16_native_##name
@@ -231,7 +234,7 @@ static void bf16_pack(void *dst, const void *src, int half, int width, long sw, 
 	float *d = dst;
 	for (long at = 0, places = (kn + 1) / 2 * 2; at < wn; at += width, d += places * width) {
 		const void *from = (const char *)src + at * sw * (half ? 2 : 4);
-		(half ? pack_bf16_f32 : pack_f32)(d, from, width, sw, sk, min_l(width, wn - at), kn);
+		(half ? VEC(gemm_f32).pack_bf16 : VEC(gemm_f32).pack)(d, from, width, sw, sk, min_l(width, wn - at), kn);
 		if (kn % 2) memset(d + kn * width, 0, (size_t)width * sizeof(float));
 		EACH(kn * width) d[i] = bf16_rounded(d[i]);
 	}
@@ -239,16 +242,4 @@ static void bf16_pack(void *dst, const void *src, int half, int width, long sw, 
 #define BF16_DIRECT NULL
 #endif
 
-static const GemmBf16 B(isa) = { .wide = BF16_WIDE, .cols = BF16_COLS, .pack = B(pack), .block = B(block), .direct = BF16_DIRECT };
-
-#undef B
-#undef BF16_PLACES
-#undef BF16_WIDE
-#undef BF16_SPLAT
-#undef BF16_STEP
-#undef BF16_THIN
-#undef BF16_LANES
-#undef BF16_COLS
-#undef BF16_TILE
-#undef BF16_TILES
-#undef BF16_DIRECT
+const GemmBf16 JOIN(gemm_bf16, BF16_SET) = { .wide = BF16_WIDE, .cols = BF16_COLS, .pack = B(pack), .block = B(block), .direct = BF16_DIRECT };
