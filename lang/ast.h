@@ -63,9 +63,9 @@ struct Ast {
 		AstList list;                                       /* STR: TEXT and expressions; LIST TUPLE; DICT: ITEMs;
 		                                                       BLOCK FILE: statements and declarations */
 		struct { Ast *key, *val; } item;                    /* ITEM of a DICT */
-		struct { Ast *body; AstList names; Ast *iter, *cond; } comp;      /* COMP: [body for names in iter if cond] */
+		struct { Ast *body; AstList names; Ast *iter, *cond; } comp;      /* COMP: [body for names in iter if cond]; body an ITEM: a dict */
 		struct { Ast *fn; AstList args; } call;             /* CALL: args are ARGs */
-		struct { const char *name; Star star; Ast *val; } arg;            /* ARG: name NULL if positional */
+		struct { const char *name; Star star; Ast *val; } arg;            /* ARG: name NULL if positional; `*x` of a list or target too */
 		struct { Ast *obj; AstList subs; } index;           /* INDEX: subs may be SLICEs; x[] has none */
 		struct { Ast *lo, *hi, *step; } slice;              /* each may be NULL */
 		struct { Ast *obj; const char *name; Span name_at; } field;
@@ -73,11 +73,12 @@ struct Ast {
 		struct { Ast *cond, *then, *other; } cond;          /* COND; IF: then a BLOCK, other NULL, BLOCK or IF */
 		struct { const char *name; Span name_at; Star star; Ast *type, *init; } param;
 		struct { const char *name; Span name_at; AstList params; Ast *body; int is_expr; } fn;
-		                                                    /* FN: name NULL for a value; body BLOCK, or expression;
+		                                                    /* FN: name NULL for a value; body BLOCK (of one WITH, if contexts
+		                                                       stand at the function), or expression;
 		                                                       KERNEL: body an expression; BUILD: name "build"/"build_grad" */
 		Ast *expr;                                          /* EXPR; NATIVE: a STR; RETURN: NULL, or the value (several: a TUPLE) */
-		struct { Ast *target, *val; } assign;               /* target NAME FIELD INDEX, or TUPLE/LIST of those */
-		struct { AstList names; Ast *iter, *body; } loop;   /* FOR: NAMEs; WHILE: iter is the condition */
+		struct { Ast *target, *val; } assign;               /* target NAME FIELD INDEX, or TUPLE/LIST of those, one maybe starred */
+		struct { AstList names; Ast *iter, *body; } loop;   /* FOR: NAMEs, TUPLEs of them, one maybe starred; WHILE: iter is the condition */
 		struct { Ast *cond, *msg; } check;                  /* ASSERT */
 		struct { AstList items; Ast *body; } with;          /* WITHITEMs */
 		struct { Ast *expr; const char *name; Span name_at; } withitem;

@@ -54,8 +54,8 @@ static AstList push(Parse *p, AstList list, Ast *a);
 
 %type <name> name
 %type <op> cmpop
-%type <list> names settings setlist fields fieldlist members mbody params plist stmts withs several args subs items parts
-%type <ast> decl setting field member param block stmt simple compound ifs withitem exprs cond expr or and not cmp chain bor band
+%type <list> names targets nested settings setlist fields fieldlist members mbody params plist stmts around withs several args subs items parts
+%type <ast> decl setting field member param block stmt simple compound ifs withitem exprs elem target cond expr or and not cmp chain bor band
 %type <ast> sum mul un pow post arg sub oexpr atom item str named_value
 %%
 start: START_FILE decls
@@ -71,7 +71,7 @@ decl: USE names NL                         { $$ = tree_list(p, A_USE, span_join(
 		{ $$ = tree_program(p, span_join(@1, @5), $2, @2, $3, $4, $5); }
 	| TASK name fields NL              { $$ = tree_fields(p, A_TASK, span_join(@1, @3), $2, @2, $3); }
 	| DEVICE name fields NL            { $$ = tree_fields(p, A_DEVICE, span_join(@1, @3), $2, @2, $3); }
-	| KERNEL name params '=' expr NL   { $$ = tree_fn(p, A_KERNEL, span_join(@1, @5), $2, @2, $3, $5, 1); }
+	| KERNEL name params '=' expr NL   { $$ = tree_fn(p, A_KERNEL, span_join(@1, @5), $2, @2, $3, no_list, $5, 1); }
 	| NATIVE str NL                    { $$ = tree_expr(p, A_NATIVE, span_join(@1, @2), $2); }
 	| stmt
 	;
@@ -99,11 +99,16 @@ mbody: lbrace members '}'                  { $$ = $2; }
 members: %empty                            { $$ = no_list; }
 	| members member                   { $$ = $2 ? push(p, $1, $2) : $1; }
 	;
-member: BUILD params block NL
-		{ $$ = tree_fn(p, A_BUILD, span_join(@1, @3), intern_str(p->names, "build"), @1, $2, $3, 0); }
-	| BUILD_GRAD params block NL
-		{ $$ = tree_fn(p, A_BUILD, span_join(@1, @3), intern_str(p->names, "build_grad"), @1, $2, $3, 0); }
+member: BUILD params around block NL       { $$ = tree_build(p, span_join(@1, @4), "build", @1, $2, $3, $4, 0); }
+	| BUILD params around '=' expr NL  { $$ = tree_build(p, span_join(@1, @5), "build", @1, $2, $3, $5, 1); }
+	| BUILD_GRAD params around block NL
+		{ $$ = tree_build(p, span_join(@1, @4), "build_grad", @1, $2, $3, $4, 0); }
+	| BUILD_GRAD params around '=' expr NL
+		{ $$ = tree_build(p, span_join(@1, @5), "build_grad", @1, $2, $3, $5, 1); }
 	| stmt
+	;
+around: %empty                             { $$ = no_list; }
+	| WITH withs                       { $$ = $2; }
 	;
 params: '(' ')'                            { $$ = no_list; }
 	| '(' plist opt_comma ')'          { $$ = $2; }
@@ -144,11 +149,11 @@ simple: exprs                              { $$ = tree_expr(p, A_EXPR, @$, $1); 
 	| CONTINUE                         { $$ = tree_node(p, A_CONTINUE, @$); }
 	;
 compound: ifs
-	| FOR names IN expr block          { $$ = tree_loop(p, A_FOR, @$, $2, $4, $5); }
+	| FOR targets IN expr block        { $$ = tree_loop(p, A_FOR, @$, $2, $4, $5); }
 	| WHILE cond block                 { $$ = tree_loop(p, A_WHILE, @$, no_list, $2, $3); }
 	| WITH withs block                 { $$ = tree_with(p, @$, $2, $3); }
-	| FN name params block             { $$ = tree_fn(p, A_FN, @$, $2, @2, $3, $4, 0); }
-	| FN name params '=' expr          { $$ = tree_fn(p, A_FN, @$, $2, @2, $3, $5, 1); }
+	| FN name params around block      { $$ = tree_fn(p, A_FN, @$, $2, @2, $3, $4, $5, 0); }
+	| FN name params around '=' expr   { $$ = tree_fn(p, A_FN, @$, $2, @2, $3, $4, $6, 1); }
 	;
 ifs: IF cond block                         { $$ = tree_cond(p, A_IF, @$, $2, $3, NULL); }
 	| IF cond block ELSE block         { $$ = tree_cond(p, A_IF, @$, $2, $3, $5); }
@@ -167,17 +172,31 @@ withitem: expr                             { $$ = tree_withitem(p, @$, $1, NULL,
 	| expr AS name                     { $$ = tree_withitem(p, @$, $1, $3, @3); }
 	;
 
-exprs: expr
-	| expr ','                         { $$ = tree_list(p, A_TUPLE, @$, one(p, $1)); }
+exprs: elem                                { $$ = tree_lone(p, $1); }
+	| elem ','                         { $$ = tree_list(p, A_TUPLE, @$, one(p, $1)); }
 	| several opt_comma                { $$ = tree_list(p, A_TUPLE, @$, $1); }
 	;
-several: expr ',' expr                     { $$ = push(p, one(p, $1), $3); }
-	| several ',' expr                 { $$ = push(p, $1, $3); }
+several: elem ',' elem                     { $$ = push(p, one(p, $1), $3); }
+	| several ',' elem                 { $$ = push(p, $1, $3); }
+	;
+elem: expr
+	| '*' expr                         { $$ = tree_arg(p, @$, NULL, STAR, $2); }
+	;
+targets: target                            { $$ = $1->kind == A_TUPLE ? $1->u.list : one(p, $1); }
+	| nested
+	;
+nested: target ',' target                  { $$ = push(p, one(p, $1), $3); }
+	| nested ',' target                { $$ = push(p, $1, $3); }
+	;
+target: name                               { $$ = tree_name(p, $1, @1); }
+	| '*' name                         { $$ = tree_arg(p, @$, NULL, STAR, tree_name(p, $2, @2)); }
+	| '(' target ')'                   { $$ = $2; }
+	| '(' nested opt_comma ')'         { $$ = tree_list(p, A_TUPLE, @$, $2); }
 	;
 expr: or
 	| or IF or ELSE expr               { $$ = tree_cond(p, A_COND, @$, $3, $1, $5); }
-	| FN params '=' expr               { $$ = tree_fn(p, A_FN, @$, NULL, (Span){0}, $2, $4, 1); }
-	| FN params block                  { $$ = tree_fn(p, A_FN, @$, NULL, (Span){0}, $2, $3, 0); }
+	| FN params around '=' expr        { $$ = tree_fn(p, A_FN, @$, NULL, (Span){0}, $2, $3, $5, 1); }
+	| FN params around block           { $$ = tree_fn(p, A_FN, @$, NULL, (Span){0}, $2, $3, $4, 0); }
 	;
 or: and
 	| or OR and                        { $$ = tree_binary(p, A_BINARY, AO_OR, $1, $3, @2); }
@@ -270,16 +289,19 @@ atom: name                                 { $$ = tree_name(p, $1, @1); }
 	| str
 	| '(' ')'                          { $$ = tree_list(p, A_TUPLE, @$, no_list); }
 	| '(' expr ')'                     { $$ = $2; }
-	| '(' expr ',' ')'                 { $$ = tree_list(p, A_TUPLE, @$, one(p, $2)); }
+	| '(' elem ',' ')'                 { $$ = tree_list(p, A_TUPLE, @$, one(p, $2)); }
 	| '(' several opt_comma ')'        { $$ = tree_list(p, A_TUPLE, @$, $2); }
 	| '[' ']'                          { $$ = tree_list(p, A_LIST, @$, no_list); }
-	| '[' expr opt_comma ']'           { $$ = tree_list(p, A_LIST, @$, one(p, $2)); }
+	| '[' elem opt_comma ']'           { $$ = tree_list(p, A_LIST, @$, one(p, $2)); }
 	| '[' several opt_comma ']'        { $$ = tree_list(p, A_LIST, @$, $2); }
-	| '[' expr FOR names IN or ']'     { $$ = tree_comp(p, @$, $2, $4, $6, NULL); }
-	| '[' expr FOR names IN or IF or ']'
+	| '[' expr FOR targets IN or ']'   { $$ = tree_comp(p, @$, $2, $4, $6, NULL); }
+	| '[' expr FOR targets IN or IF or ']'
 		{ $$ = tree_comp(p, @$, $2, $4, $6, $8); }
 	| '{' '}'                          { $$ = tree_list(p, A_DICT, @$, no_list); }
 	| '{' items opt_comma '}'          { $$ = tree_list(p, A_DICT, @$, $2); }
+	| '{' item FOR targets IN or '}'   { $$ = tree_comp(p, @$, $2, $4, $6, NULL); }
+	| '{' item FOR targets IN or IF or '}'
+		{ $$ = tree_comp(p, @$, $2, $4, $6, $8); }
 	;
 items: item                                { $$ = one(p, $1); }
 	| items ',' item                   { $$ = push(p, $1, $3); }

@@ -83,7 +83,10 @@ Ast *tree_name(Parse *p, const char *name, Span at);
 Ast *tree_unary(Parse *p, AstOp op, Ast *a, Span at, Span op_at);
 Ast *tree_binary(Parse *p, AstKind kind, AstOp op, Ast *a, Ast *b, Span op_at);
 Ast *tree_cond(Parse *p, AstKind kind, Span at, Ast *cond, Ast *then, Ast *other);
-Ast *tree_fn(Parse *p, AstKind kind, Span at, const char *name, Span name_at, AstList params, Ast *body, int is_expr);
+/* around: contexts that the body runs in, as if it stood in `with around { … }` */
+Ast *tree_fn(Parse *p, AstKind kind, Span at, const char *name, Span name_at, AstList params, AstList around, Ast *body, int is_expr);
+Ast *tree_build(Parse *p, Span at, const char *name, Span name_at, AstList params, AstList around, Ast *body, int is_expr);
+Ast *tree_lone(Parse *p, Ast *elem);               /* one value or target that makes no list: `*x` is none */
 Ast *tree_param(Parse *p, Span at, const char *name, Span name_at, Star star, Ast *type, Ast *init);
 Ast *tree_arg(Parse *p, Span at, const char *name, Star star, Ast *val);
 Ast *tree_call(Parse *p, Span at, Ast *fn, AstList args);

@@ -214,7 +214,10 @@ static int misplaced_word(Parse *p, const Wrong *w)
 	case T_IF: case T_FOR: case T_WHILE: case T_WITH: case T_RETURN: case T_BREAK: case T_CONTINUE: case T_ASSERT:
 		if (layout_ends_value(w->before.kind) && !(w->open && !w->open->block)) help = "a statement starts on a line of its own";
 		break;
-	case T_FN: case T_AS: case T_IN: case T_IS: case T_NONE: case T_TRUE: case T_FALSE: case T_AND: case T_OR:
+	case T_IN:
+		if (w->before.kind == ',') break;
+		/* fall through */
+	case T_FN: case T_AS: case T_IS: case T_NONE: case T_TRUE: case T_FALSE: case T_AND: case T_OR:
 		if (expected && !strncmp(expected, "a name", 6)) help = "this word is reserved; choose another name";
 		break;
 	}
@@ -252,18 +255,24 @@ static int missing_params(Parse *p, const Wrong *w)
 
 static int after_native(const Wrong *w) { return w->before.kind == T_NATIVE && w->before.first; }
 
+static const char *about_for(const Wrong *w)
+{
+	if (w->open->kind == '(') return "a comprehension stands in [ ] or { }";
+	if (w->open->kind == '{' && w->expected && !strcmp(w->expected, "`:`")) return "there are no sets: a comprehension in { } gives keys and values, `{k: v for k, v in xs}`";
+	return "a comprehension has one `for`; nest another in its value";
+}
+
 /* what to do about some tokens in some places, when there is no row for it */
 static const char *hint(const Wrong *w)
 {
 	int in_brackets = w->open && !w->open->block;
 	if (after_native(w)) return "a C file is named by a string: `native \"file.c\"`";
 	switch (w->t.kind) {
-	case T_FOR: return !in_brackets ? NULL : w->open->kind == '[' ? "a comprehension has one `for`; nest another in its value"
-		: "a comprehension stands in [ ]";
+	case T_FOR: return in_brackets ? about_for(w) : NULL;
+	case T_POW: return in_brackets && w->open->kind == '{' ? "dicts are merged by `|`: `a | {\"key\": value}`" : NULL;
 	case ':': return in_brackets && w->open->kind == '"' ? "values are inserted as `print` shows them, without a format"
 		: w->before.kind == T_NAME && w->before.first ? "only parameters have a declared type" : NULL;
 	case '+': return layout_ends_value(w->before.kind) ? NULL : "`+` stands between two values";
-	case '(': return w->before.kind == T_FOR ? "several names are written without parentheses: `for a, b in xs { … }`" : NULL;
 	case '{': return w->expected && !strcmp(w->expected, "`=`") ? "a kernel is one expression: `kernel k(x) = …`" : NULL;
 	case '.': case T_STR_BEGIN: return w->before.kind == T_USE || (w->expected && strstr(w->expected, "end of line or `,`"))
 		? "`use` takes names of modules: `use nn, data`" : NULL;

@@ -68,13 +68,42 @@ static const char *kind_text(AstKind k)
 	}
 }
 
+static int is_starred(const Ast *a) { return a->kind == A_ARG && a->u.arg.star == STAR; }
+
+/* one name takes what the others leave: there cannot be two */
+static void check_stars(Parse *p, AstList list)
+{
+	const Ast *first = NULL;
+	for (int i = 0; i < list.n; i++) {
+		const Ast *a = list.at[i];
+		if (is_starred(a) && first) {
+			Diag *d = diag(p->ds, E0010, a->at, "two targets of one list have a star");
+			diag_label(p->ds, d, "it is open how many values this one takes");
+			diag_note(p->ds, d, first->at, "this one takes all that the others leave");
+			return;
+		}
+		if (is_starred(a)) first = a;
+	}
+}
+
+static void check_target(Parse *p, const Ast *t, int several);
+
+static void check_targets(Parse *p, AstList list)
+{
+	check_stars(p, list);
+	for (int i = 0; i < list.n; i++) {
+		const Ast *a = list.at[i];
+		check_target(p, is_starred(a) ? a->u.arg.val : a, 1);
+	}
+}
+
 /* names, fields, elements, and tuples or lists of these */
 static void check_target(Parse *p, const Ast *t, int several)
 {
 	if (t->kind == A_NAME || t->kind == A_FIELD || t->kind == A_INDEX || t->kind == A_ERROR) return;
 	int list = t->kind == A_TUPLE || t->kind == A_LIST;
 	if (list && several && t->u.list.n) {
-		for (int i = 0; i < t->u.list.n; i++) check_target(p, t->u.list.at[i], 1);
+		check_targets(p, t->u.list);
 		return;
 	}
 	if (list && t->u.list.n) {
@@ -148,16 +177,37 @@ static void check_params(Parse *p, AstList params)
 	}
 }
 
-Ast *tree_fn(Parse *p, AstKind kind, Span at, const char *name, Span name_at, AstList params, Ast *body, int is_expr)
+/* { with around { body } }: an expression is what the body returns */
+static Ast *body_around(Parse *p, AstList around, Ast *body, int is_expr)
+{
+	Ast *inner = is_expr ? tree_expr(p, A_RETURN, body->at, body) : body;
+	AstList one = { 0 }, outer = { 0 };
+	vec_push(p->mem, &one, inner);
+	if (is_expr) inner = tree_list(p, A_BLOCK, body->at, one);
+	Ast *with = tree_with(p, span_join(around.at[0]->at, body->at), around, inner);
+	vec_push(p->mem, &outer, with);
+	return tree_list(p, A_BLOCK, with->at, outer);
+}
+
+Ast *tree_fn(Parse *p, AstKind kind, Span at, const char *name, Span name_at, AstList params, AstList around, Ast *body, int is_expr)
 {
 	Ast *a = tree_node(p, kind, at);
 	check_params(p, params);
+	if (around.n) {
+		body = body_around(p, around, body, is_expr);
+		is_expr = 0;
+	}
 	a->u.fn.name = name;
 	a->u.fn.name_at = name_at;
 	a->u.fn.params = adopt_all(p, a, params);
 	a->u.fn.body = adopt(p, a, body);
 	a->u.fn.is_expr = is_expr;
 	return a;
+}
+
+Ast *tree_build(Parse *p, Span at, const char *name, Span name_at, AstList params, AstList around, Ast *body, int is_expr)
+{
+	return tree_fn(p, A_BUILD, at, intern_str(p->names, name), name_at, params, around, body, is_expr);
 }
 
 Ast *tree_param(Parse *p, Span at, const char *name, Span name_at, Star star, Ast *type, Ast *init)
@@ -249,11 +299,33 @@ Ast *tree_item(Parse *p, Ast *key, Ast *val)
 	return a;
 }
 
+/* `*rest` alone: neither a value nor a target, as nothing says that there is a list */
+static Ast *lone(Parse *p, Ast *a, const char *help)
+{
+	if (!is_starred(a)) return a;
+	Diag *d = diag(p->ds, E0001, a->at, "a star without a list around it");
+	diag_help(p->ds, d, (Span){0}, "%s", help);
+	return tree_node(p, A_ERROR, a->at);
+}
+
+Ast *tree_lone(Parse *p, Ast *elem)
+{
+	return lone(p, elem, "a star spreads values in a list, `[*xs, y]`, and among names takes what is left, `x, *rest = xs`");
+}
+
+/* the names of a loop or comprehension */
+static AstList loop_names(Parse *p, Ast *a, AstList names)
+{
+	if (names.n == 1) names.at[0] = lone(p, names.at[0], "`for x in xs` gives each value whole; `for x, *rest in xs` takes it apart");
+	check_targets(p, names);
+	return adopt_all(p, a, names);
+}
+
 Ast *tree_comp(Parse *p, Span at, Ast *body, AstList names, Ast *iter, Ast *cond)
 {
 	Ast *a = tree_node(p, A_COMP, at);
 	a->u.comp.body = adopt(p, a, body);
-	a->u.comp.names = adopt_all(p, a, names);
+	a->u.comp.names = loop_names(p, a, names);
 	a->u.comp.iter = adopt(p, a, iter);
 	a->u.comp.cond = adopt(p, a, cond);
 	return a;
@@ -269,7 +341,7 @@ Ast *tree_expr(Parse *p, AstKind kind, Span at, Ast *expr)
 Ast *tree_loop(Parse *p, AstKind kind, Span at, AstList names, Ast *iter, Ast *body)
 {
 	Ast *a = tree_node(p, kind, at);
-	a->u.loop.names = adopt_all(p, a, names);
+	a->u.loop.names = loop_names(p, a, names);
 	a->u.loop.iter = adopt(p, a, iter);
 	a->u.loop.body = adopt(p, a, body);
 	return a;

@@ -106,6 +106,7 @@ int   is_slice(Value v);
 Flow  exec_block(Elab *e, Env *env, const Ast *block);
 Flow  exec(Elab *e, Env *env, const Ast *stmt);
 void  assign(Elab *e, Env *env, const Ast *target, Value v);
+void  assign_names(Elab *e, Env *env, const AstList *names, Value item);      /* of `for`: one takes the item whole, several unpack it */
 /* every item of v in order, as a new list; 0 after a diagnostic */
 int   items_of(Elab *e, Value v, Span at, List *out);
 /* the same for loops: with two names or more, a dict or tree gives (key, value) pairs */

@@ -40,52 +40,49 @@ static Value eval_list(Elab *e, Env *env, const Ast *a)
 	return eval_items(e, env, &a->u.list, v.u.list) ? v : v_error();
 }
 
+static int add_item(Elab *e, Env *env, const Ast *item, Dict *out)
+{
+	Value k = eval(e, env, item->u.item.key), v = eval(e, env, item->u.item.val);
+	if (is_error(k) || is_error(v)) return 0;
+	const void *key = dict_key(e->names, k);
+	if (key) dict_set(e->mem, out, key, k, v);
+	else fail(e, E0121, item->u.item.key->at, "%s cannot be a key", v_describe(e, k));
+	return key != NULL;
+}
+
 static Value eval_dict(Elab *e, Env *env, const Ast *a)
 {
 	Value d = v_dict(e->mem);
-	for (int i = 0; i < a->u.list.n; i++) {
-		const Ast *item = a->u.list.at[i];
-		Value k = eval(e, env, item->u.item.key), v = eval(e, env, item->u.item.val);
-		if (is_error(k) || is_error(v)) return v_error();
-		const void *key = dict_key(e->names, k);
-		if (!key) return fail(e, E0121, item->u.item.key->at, "%s cannot be a key", v_describe(e, k));
-		dict_set(e->mem, d.u.dict, key, k, v);
-	}
+	for (int i = 0; i < a->u.list.n; i++)
+		if (!add_item(e, env, a->u.list.at[i], d.u.dict)) return v_error();
 	return d;
 }
 
-static void bind_names(Elab *e, Env *env, const AstList *names, Value item, Span at)
+/* one value of a comprehension, behind those before it: 0 after a diagnostic */
+static int comp_turn(Elab *e, Env *env, const Ast *a, Value item, Value out)
 {
-	if (names->n == 1) {
-		assign(e, env, names->at[0], item);
-		return;
+	int errors = e->ds->errors;
+	if (!step(e, a->at)) return 0;
+	assign_names(e, env, &a->u.comp.names, item);
+	if (e->ds->errors != errors) return 0;
+	if (a->u.comp.cond) {
+		int c = eval_bool(e, eval(e, env, a->u.comp.cond), a->u.comp.cond->at, "the filter of a comprehension");
+		if (c <= 0) return c == 0;
 	}
-	List got = { 0 };
-	int ok = !is_error(item) && items_of(e, item, at, &got);
-	if (ok && got.n != names->n) fail(e, E0103, at, "%d names for %d value%s", names->n, got.n, got.n == 1 ? "" : "s");
-	for (int i = 0; i < names->n; i++) assign(e, env, names->at[i], ok && got.n == names->n ? got.at[i] : v_error());
+	if (out.kind == V_DICT) return add_item(e, env, a->u.comp.body, out.u.dict);
+	Value v = eval(e, env, a->u.comp.body);
+	if (!is_error(v)) list_push(e->mem, out.u.list, v);
+	return !is_error(v);
 }
 
 static Value eval_comp(Elab *e, Env *env, const Ast *a)
 {
-	Value iter = eval(e, env, a->u.comp.iter), out = v_list(e->mem);
+	Value iter = eval(e, env, a->u.comp.iter), out = a->u.comp.body->kind == A_ITEM ? v_dict(e->mem) : v_list(e->mem);
 	List items = { 0 };
 	if (is_error(iter) || !loop_items(e, iter, a->u.comp.names.n, a->u.comp.iter->at, &items)) return v_error();
 	Env *in = env_new(e, env);
-	for (int i = 0; i < items.n; i++) {
-		if (!step(e, a->at)) return v_error();
-		int errors = e->ds->errors;
-		bind_names(e, in, &a->u.comp.names, items.at[i], a->u.comp.iter->at);
-		if (e->ds->errors != errors) return v_error();
-		if (a->u.comp.cond) {
-			int c = eval_bool(e, eval(e, in, a->u.comp.cond), a->u.comp.cond->at, "the filter of a comprehension");
-			if (c < 0) return v_error();
-			if (!c) continue;
-		}
-		Value v = eval(e, in, a->u.comp.body);
-		if (is_error(v)) return v;
-		list_push(e->mem, out.u.list, v);
-	}
+	for (int i = 0; i < items.n; i++)
+		if (!comp_turn(e, in, a, items.at[i], out)) return v_error();
 	return out;
 }
 

@@ -4,19 +4,27 @@
 #include <string.h>
 
 /* --- assignment ------------------------------------------------------------------------------------------------------ */
+static int is_starred(const Ast *t) { return t->kind == A_ARG && t->u.arg.star == STAR; }
+
+/* are there as many values as targets, or enough for all but the one with a star? */
+static int values_suffice(Elab *e, const Ast *target, Value v, int n, int star)
+{
+	int need = target->u.list.n - (star >= 0);
+	if (star < 0 ? n == need : n >= need) return 1;
+	Diag *d = fail_diag(e, E0103, target->at, "%d names for %d value%s", target->u.list.n, n, n == 1 ? "" : "s");
+	if (star >= 0) diag_label(e->ds, d, "at least %d value%s needed: only the name with a star may get none", need, need == 1 ? " is" : "s are");
+	if (v.kind == V_TENSOR) diag_help(e->ds, d, (Span){ 0, 0, 0 }, "a call of a graph with one output gives that tensor");
+	return 0;
+}
+
 static void assign_each(Elab *e, Env *env, const Ast *target, Value v)
 {
 	const AstList *to = &target->u.list;
 	List got = { 0 };
-	int ok = !is_error(v) && items_of(e, v, target->at, &got);
 	int star = -1;
 	for (int i = 0; i < to->n; i++)
-		if (to->at[i]->kind == A_ARG && to->at[i]->u.arg.star == STAR) star = i;
-	if (ok && (star < 0 ? got.n != to->n : got.n < to->n - 1)) {
-		Diag *d = fail_diag(e, E0103, target->at, "%d names for %d value%s", to->n, got.n, got.n == 1 ? "" : "s");
-		if (v.kind == V_TENSOR) diag_help(e->ds, d, (Span){ 0, 0, 0 }, "a call of a graph with one output gives that tensor");
-		ok = 0;
-	}
+		if (is_starred(to->at[i])) star = i;
+	int ok = !is_error(v) && items_of(e, v, target->at, &got) && values_suffice(e, target, v, got.n, star);
 	for (int i = 0, k = 0; i < to->n; i++) {
 		Value x = v_error();
 		if (ok && i == star) {
@@ -25,6 +33,16 @@ static void assign_each(Elab *e, Env *env, const Ast *target, Value v)
 		} else if (ok) x = got.at[k++];
 		assign(e, env, i == star ? to->at[i]->u.arg.val : to->at[i], x);
 	}
+}
+
+void assign_names(Elab *e, Env *env, const AstList *names, Value item)
+{
+	if (names->n == 1) {
+		assign(e, env, names->at[0], item);
+		return;
+	}
+	Ast pattern = { .kind = A_TUPLE, .at = span_join(names->at[0]->at, names->at[names->n - 1]->at), .u.list = *names };
+	assign(e, env, &pattern, item);
 }
 
 static void assign_index(Elab *e, Env *env, const Ast *t, Value v)
@@ -56,6 +74,8 @@ void assign(Elab *e, Env *env, const Ast *t, Value v)
 		if (!is_error(obj)) set_field(e, obj, t->u.field.name, v, t->at);
 		return;
 	}
+	case A_ERROR:
+		return;
 	default:
 		fail(e, E0113, t->at, "cannot assign to this");
 	}
@@ -108,14 +128,8 @@ static int *busy_of(Value v)
 
 static Flow turn(Elab *e, Env *env, const Ast *a, Value item)
 {
-	const AstList *names = &a->u.loop.names;
 	if (!step(e, a->at)) return FLOW_STOP;
-	if (names->n == 1) assign(e, env, names->at[0], item);
-	else {
-		Ast pattern = { .kind = A_TUPLE, .at = names->n ? span_join(names->at[0]->at, names->at[names->n - 1]->at) : a->at };
-		pattern.u.list = *names;
-		assign(e, env, &pattern, item);
-	}
+	assign_names(e, env, &a->u.loop.names, item);
 	return exec_block(e, env, a->u.loop.body);
 }
 

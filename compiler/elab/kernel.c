@@ -220,7 +220,7 @@ static const Formula *write_out(Kernel *k, Scope *s, const Ast *a, const Fn *fn)
 {
 	Scope inner = { .env = fn->env };
 	const Formula *f = NULL;
-	if (!fn->is_expr) return bad(k, a->at, "`%s` has statements: a kernel calls kernels, and functions written as `fn f(x) = ...`", fn->name ? fn->name : "fn");
+	if (!fn->is_expr) return bad(k, a->at, "`%s` has statements or contexts: a kernel calls kernels, and functions written as `fn f(x) = ...`", fn->name ? fn->name : "fn");
 	if (!enter(k->e, a->at)) return NULL;
 	if (bind_inside(k, s, a, fn, &inner)) f = read_expr(k, &inner, fn->body);
 	leave(k->e);

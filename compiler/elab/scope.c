@@ -114,6 +114,7 @@ static void poison_name(Elab *e, Env *env, const char *name)
 static void poison_target(Elab *e, Env *env, const Ast *t)
 {
 	if (t->kind == A_NAME) poison_name(e, env, t->u.name);
+	else if (t->kind == A_ARG) poison_target(e, env, t->u.arg.val);
 	else if (t->kind == A_TUPLE || t->kind == A_LIST)
 		for (int i = 0; i < t->u.list.n; i++) poison_target(e, env, t->u.list.at[i]);
 }
