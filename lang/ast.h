@@ -92,6 +92,7 @@ struct Ast {
 };
 
 void ast_print(const Ast *a, Buf *out);                     /* `pxlc emit ast`: one S-expression per line, indented */
-void ast_format(const Ast *a, const Source *src, Buf *out); /* `pxlc fmt`: src, which parsed to a, laid out anew */
+enum { FORMAT_WIDTH = 120 };                                /* columns that `pxlc fmt` fills */
+void ast_format(const Ast *a, const Source *src, int width, Buf *out);      /* src, which parsed to a, laid out anew */
 
 #endif

@@ -1,70 +1,82 @@
 /* format.c — `pxlc fmt`: the same tokens, laid out anew.
  *
- * Works on tokens, not on the tree, so comments and line breaks stay the author's and the tree cannot
- * change.  What is ours: indentation (four blanks per open bracket or continued line), blanks between
- * tokens, at most one empty line.  What stays: where lines break, the column of a comment behind code,
- * and runs of blanks before `=`, since they are how people align.  Every rule looks only at what it
- * leaves unchanged, so formatting twice is formatting once. */
-#include "lang/parse.h"
-#include "lang/grammar.h"
+ * Works on tokens, not on the tree, so comments stay the author's and the tree cannot change.  What is ours:
+ * indentation (four blanks per open bracket or continued line), blanks between tokens, at most one empty line, the
+ * braces of a block on lines of their own unless it fits on one line, and breaks in lines that are too long.  What
+ * stays: all other line breaks, the distance of a comment behind code, and runs of blanks before `=`, since they are
+ * how people align.
+ *
+ * Pieces are written one by one.  Each place where the line might break is remembered with the whole state, if it is
+ * no dearer than the last one (breaks.c has the prices).  When the line gets too long, writing goes back to that place
+ * and breaks there.  What decides is found again in the result, so formatting twice is formatting once. */
+#include "lang/format.h"
 
 #include <string.h>
 
-enum { INDENT = 4 };
+enum { INDENT = 4, LEFT_SIDE = 1 << 20 };      /* what breaking left of `=`, or before `in`, costs more than anywhere else */
 
-typedef struct Level { char kind; int block, indent; } Level;    /* an open bracket; indent of its line */
+/* all that changes while pieces are written */
+typedef struct State {
+	int i;                         /* the piece to write next */
+	size_t written;                /* bytes of the output */
+	const Level *top;              /* innermost open bracket */
+	int indent, column;            /* of the current line, in steps; behind what is on it, comments not counted */
+	int started;                   /* something was written */
+	int last;                      /* kind of the piece written last */
+	int unary;                     /* it was a prefix operator */
+	int spread;                    /* the block closed last was spread, and what follows may be its `else` */
+	int continues;                 /* the line goes on with a statement that begins above */
+	int names;                     /* between `for` and `in` */
+} State;
 
 typedef struct Format {
 	Parse *p;
 	Buf *out;
-	VEC(Level) open;
-	int indent;                    /* of the current line, in steps */
-	int started, on_line;          /* something was written: at all, on this line */
-	Token last, before;            /* the tokens just written */
-	int last_unary, last_block;    /* it was a prefix operator; it closed a block */
+	Pieces pieces;
+	uint32_t from;                 /* where the text begins, behind a byte order mark */
+	int width;
+	State now, best;               /* best: the cheapest place to break the current line */
+	int price;                     /* of it; -1: there is none yet */
 } Format;
 
-static const Level *top(const Format *f) { return f->open.n ? &vec_last(&f->open) : NULL; }
-
 /* at top level or in a block: a line is a statement, or goes one on */
-static int among_statements(const Format *f) { return !top(f) || top(f)->block; }
+static int among_statements(const Format *f) { return !f->now.top || f->now.top->block; }
+static int levels(const Format *f) { return f->now.top ? f->now.top->indent + 1 : 0; }
 
-static int is_closer(int kind) { return kind == ')' || kind == ']' || kind == '}'; }
-
-static int line_indent(const Format *f, const Token *t)
+static int line_indent(const Format *f, int kind)
 {
-	const Level *l = top(f);
-	if (t && is_closer(t->kind) && l) return l->indent;
-	int n = l ? l->indent + 1 : 0;
-	int goes_on = t && (t->kind == '.' || layout_wants_more(f->last.kind)) && !f->last_unary;
-	return among_statements(f) && f->started && goes_on ? n + 1 : n;
+	if (is_closer(kind) && f->now.top) return f->now.top->indent;
+	int goes_on = (kind == '.' || layout_wants_more(f->now.last)) && !f->now.unary;
+	return levels(f) + (among_statements(f) && f->now.started && goes_on);
 }
 
 static void new_line(Format *f, int indent, int empty_before)
 {
-	if (f->started) buf_putc(f->out, '\n');
-	if (f->started && empty_before) buf_putc(f->out, '\n');
-	f->indent = indent;
+	State *s = &f->now;
+	if (s->started) buf_putc(f->out, '\n');
+	if (s->started && empty_before) buf_putc(f->out, '\n');
 	buf_pad(f->out, ' ', indent * INDENT);
-	f->started = 1;
-	f->on_line = 0;
+	s->indent = indent;
+	s->column = indent * INDENT;
+	s->started = 1;
+	f->price = -1;
 }
 
-static int prefix(const Format *f, const Token *t, int fresh)
+static int prefix(const Format *f, int kind, int fresh)
 {
-	if (t->kind != '-' && t->kind != '~' && t->kind != '*' && t->kind != T_POW) return 0;
-	if (fresh && among_statements(f) && !layout_wants_more(f->last.kind)) return 1;
-	return !layout_ends_value(f->last.kind);
+	if (kind != '-' && kind != '~' && kind != '*' && kind != T_POW) return 0;
+	if (fresh && among_statements(f) && !layout_wants_more(f->now.last)) return 1;
+	return !layout_ends_value(f->now.last);
 }
 
-/* may b touch a? */
-static int tight(const Format *f, const Token *b)
+/* may the piece touch the one before it? */
+static int tight(const Format *f, int k)
 {
-	int a = f->last.kind, k = b->kind;
+	int a = f->now.last;
 	if (a == '(' || a == '[' || k == ')' || k == ']' || k == ',') return 1;
 	if (a == ',') return 0;
-	if (a == '.' || k == '.' || k == ':' || f->last_unary) return 1;
-	if (a == ':') return top(f) && top(f)->kind == '[';
+	if (a == '.' || k == '.' || k == ':' || f->now.unary) return 1;
+	if (a == ':') return f->now.top && f->now.top->kind == '[';
 	if (k == '(') return layout_ends_value(a) || a == T_FN || a == T_BUILD || a == T_BUILD_GRAD;
 	if (k == '[') return layout_ends_value(a);
 	return a == '{' && k == '}';
@@ -77,6 +89,13 @@ static int blanks(const char *s, uint32_t from, uint32_t to)
 	return n;
 }
 
+static int columns(const char *s, uint32_t from, uint32_t to)
+{
+	int n = 0;
+	for (; from < to; from++) n += ((unsigned char)s[from] & 0xc0) != 0x80;
+	return n;
+}
+
 /* A comment up to the end of its line; returns the offset behind it. */
 static uint32_t put_comment(Format *f, uint32_t at, uint32_t to)
 {
@@ -86,22 +105,21 @@ static uint32_t put_comment(Format *f, uint32_t at, uint32_t to)
 	uint32_t used = end;
 	while (used > at && (s[used - 1] == ' ' || s[used - 1] == '\t' || s[used - 1] == '\r')) used--;
 	buf_put(f->out, s + at, used - at);
-	f->on_line = 1;
 	return end;
 }
 
-/* What stands between two tokens: comments are written, newlines counted.  A comment on a line of its own is
- * indented like a statement there. */
-static int put_gap(Format *f, uint32_t from, uint32_t to)
+/* What stands between two pieces: comments are written.  Returns how many lines end there after the last of them; `first`: nothing but
+ * blanks stands between an opening brace and what comes.  A comment on a line of its own is indented like a statement there. */
+static int put_gap(Format *f, uint32_t from, uint32_t to, int *first)
 {
 	const char *s = f->p->text->text;
 	int lines = 0;
+	*first = f->now.last == '{';
 	for (uint32_t i = from; i < to; i++) {
 		if (s[i] == '\n') lines++;
 		if (s[i] != '#') continue;
-		if (lines || !f->started) {
-			const Level *l = top(f);
-			new_line(f, l ? l->indent + 1 : 0, lines > 1 && f->last.kind != '{');
+		if (lines || !f->now.started) {
+			new_line(f, levels(f), lines > 1 && !*first);
 		} else {
 			uint32_t b = i;
 			while (b > from && (s[b - 1] == ' ' || s[b - 1] == '\t')) b--;
@@ -110,84 +128,125 @@ static int put_gap(Format *f, uint32_t from, uint32_t to)
 		}
 		i = put_comment(f, i, to) - 1;
 		lines = 0;
-		f->last.kind = f->last.kind == '{' ? T_NL : f->last.kind;      /* an empty line after it may stay */
+		*first = 0;
 	}
 	return lines;
 }
 
-static int opens_block(const Format *f)
+/* --- pieces --------------------------------------------------------------------------------------------------- */
+static void push_level(Format *f, const Piece *x)
 {
-	if (f->last.kind == T_ELSE) return f->before.kind == '}' && f->last_block;
-	return layout_ends_value(f->last.kind);
+	const Level *up = f->now.top;
+	Level l = { up, x->kind, x->opens_block, x->spread, up ? up->depth + 1 : 1, f->now.indent };
+	/* a block belongs to its statement, on whichever line of that it opens */
+	if (l.block && among_statements(f)) {
+		l.indent = levels(f);
+		l.spread |= f->now.continues;
+	}
+	if (x->before >= 0) l.spread |= f->now.spread;
+	f->now.top = arena_dup(f->p->mem, &l, sizeof l);
 }
 
-static void track(Format *f, const Token *t, int is_block)
+static void track(Format *f, const Piece *x)
 {
-	f->last_block = 0;
-	if (t->kind == '(' || t->kind == '[' || t->kind == '{') {
-		/* a block belongs to its statement, on whichever line of that it opens */
-		int indent = !is_block || !among_statements(f) ? f->indent : top(f) ? top(f)->indent + 1 : 0;
-		Level l = { (char)t->kind, is_block, indent };
-		vec_push(f->p->mem, &f->open, l);
-	} else if (is_closer(t->kind) && f->open.n) {
-		f->last_block = vec_last(&f->open).block;
-		f->open.n--;
+	if (x->kind == '(' || x->kind == '[' || x->kind == '{') push_level(f, x);
+	else if (is_closer(x->kind) && f->now.top) {
+		f->now.spread = f->now.top->spread;
+		f->now.top = f->now.top->up;
 	}
 }
 
-static void put_space(Format *f, const Token *t, uint32_t from)
+/* the block whose `{` was written last gets its `}` on a line of its own */
+static void spread(Format *f)
 {
-	int n = tight(f, t) ? 0 : 1;
-	if (t->kind == '=' && among_statements(f)) n = blanks(f->p->text->text, from, t->at.lo);
-	if (t->kind == '=' && n == 0) n = 1;
+	Level l = *f->now.top;
+	l.spread = 1;
+	f->now.top = arena_dup(f->p->mem, &l, sizeof l);
+}
+
+static void put_space(Format *f, const Piece *x, uint32_t from)
+{
+	int n = tight(f, x->kind) ? 0 : 1;
+	if (x->kind == '=' && among_statements(f)) n = blanks(f->p->text->text, from, x->at.lo);
+	if (x->kind == '=' && n == 0) n = 1;
 	buf_pad(f->out, ' ', n);
+	f->now.column += n;
 }
 
-static void put_token(Format *f, const Token *t, uint32_t from)
+/* behind the `{` or before the `}` of a block that is spread; an empty one may have both on one line */
+static int at_braces(const Format *f, const Piece *x)
 {
-	int opened = f->last.kind, keep_block = f->last_block;
-	int lines = put_gap(f, from, t->at.lo), fresh = lines > 0 || !f->started;
-	if (t->kind == 0) return;
-	if (fresh) new_line(f, line_indent(f, t), lines > 1 && f->last.kind != '{' && !is_closer(t->kind));
-	else put_space(f, t, from);
-	f->last.kind = opened;
-	buf_put(f->out, f->p->text->text + t->at.lo, t->at.hi - t->at.lo);
-	int unary = prefix(f, t, fresh), is_block = t->kind == '{' && opens_block(f);
-	track(f, t, is_block);
-	if (t->kind == T_ELSE) f->last_block = keep_block;
-	f->before = f->last;
-	f->last = *t;
-	f->last_unary = unary;
+	const Level *top = f->now.top;
+	if (!top || !top->block || !top->spread) return 0;
+	return x[-1].opens_block != (x->kind == '}');
 }
 
-/* the next token but newlines; a string with all its interpolations is one */
-static void next(Parse *p, Token *t)
+static const Level *block_of(const Level *l)
 {
-	do layout_raw(p, t); while (t->kind == T_NL);
-	if (t->kind != T_STR_BEGIN) return;
-	Token part = *t;
-	for (int depth = 1; depth && part.kind;) {
-		layout_raw(p, &part);
-		depth += (part.kind == T_STR_BEGIN) - (part.kind == T_STR_END);
-		if (part.kind == T_BAD) break;
+	while (l && !l->block) l = l->up;
+	return l;
+}
+
+/* What was remembered stands left of the `=` that was just written, in its statement. */
+static void note_left_side(Format *f)
+{
+	int braces = f->price >= 0 && f->pieces.at[f->best.i - 1].opens_block;
+	if (f->price >= 0 && !braces && among_statements(f) && block_of(f->best.top) == f->now.top) f->price += LEFT_SIDE;
+}
+
+static void remember(Format *f, State before)
+{
+	int price = break_price(&f->pieces, before.i, before.top, before.unary);
+	if (price >= 0 && before.names) price += LEFT_SIDE;
+	if (price < 0 || (f->price >= 0 && (price > f->price || (price == f->price && f->pieces.at[before.i - 1].opens_block)))) return;
+	f->price = price;
+	f->best = before;
+}
+
+static void put_piece(Format *f, int broken)
+{
+	State before = f->now;
+	const Piece *x = &f->pieces.at[f->now.i];
+	uint32_t from = f->now.i ? x[-1].at.hi : f->from;
+	int first, lines = put_gap(f, from, x->at.lo, &first);
+	f->now.i++;
+	if (x->kind == 0) return;
+	int fresh = broken || lines > 0 || !f->now.started || at_braces(f, x);
+	if (broken && x[-1].opens_block) spread(f);
+	if (fresh) {
+		int indent = line_indent(f, x->kind);
+		f->now.continues = !among_statements(f) || indent > levels(f);
+		new_line(f, indent, lines > 1 && !first && !is_closer(x->kind));
+	} else {
+		remember(f, before);
+		put_space(f, x, from);
 	}
-	t->kind = T_STR_END;
-	t->at.hi = part.at.hi;
+	int unary = prefix(f, x->kind, fresh);
+	buf_put(f->out, f->p->text->text + x->at.lo, x->at.hi - x->at.lo);
+	f->now.column += columns(f->p->text->text, x->at.lo, x->at.hi);
+	if (x->kind == '=') note_left_side(f);
+	if (x->kind == T_FOR || x->kind == T_IN) f->now.names = x->kind == T_FOR;
+	track(f, x);
+	f->now.last = x->kind;
+	f->now.unary = unary;
+	f->now.written = f->out->n;
 }
 
 static void format(Format *f)
 {
-	Token t;
-	uint32_t from = f->p->pos;
-	do {
-		next(f->p, &t);
-		put_token(f, &t, from);
-		from = t.at.hi;
-	} while (t.kind && !f->p->stopped);
-	if (f->started) buf_putc(f->out, '\n');
+	int broken = 0;
+	while (f->now.i < f->pieces.n) {
+		put_piece(f, broken);
+		broken = f->now.column > f->width && f->price >= 0;
+		if (!broken) continue;
+		f->now = f->best;
+		f->price = -1;
+		f->out->n = f->now.written;
+	}
+	if (f->now.started) buf_putc(f->out, '\n');
 }
 
-void ast_format(const Ast *a, const Source *src, Buf *out)
+void ast_format(const Ast *a, const Source *src, int width, Buf *out)
 {
 	Arena *mem = out->mem;
 	Intern names;
@@ -196,8 +255,10 @@ void ast_format(const Ast *a, const Source *src, Buf *out)
 	Diags unseen = { .mem = mem, .srcs = &none };
 	Parse *p = NEW(mem, Parse);
 	*p = (Parse){ .mem = mem, .names = &names, .ds = &unseen, .text = src, .src = a->at.src };
-	Format f = { .p = p, .out = out };
+	Format f = { .p = p, .out = out, .width = width, .price = -1 };
 	if (setjmp(p->fatal)) return;
 	lex_open(p);
+	f.from = p->pos;
+	f.pieces = format_pieces(p);
 	format(&f);
 }

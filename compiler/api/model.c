@@ -221,7 +221,7 @@ static pxl_status format_text(Unit *u, void *arg)
 	u->src = source_add(&u->srcs, f->name, NULL, f->text, f->len);
 	Ast *file = lang_parse(&u->mem, &u->names, &u->ds, u->src);
 	f->out = buf_new(&u->mem);
-	if (u->ds.errors == 0) ast_format(file, source_get(&u->srcs, u->src), &f->out);
+	if (u->ds.errors == 0) ast_format(file, source_get(&u->srcs, u->src), FORMAT_WIDTH, &f->out);
 	return PXL_OK;
 }
 

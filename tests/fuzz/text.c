@@ -41,7 +41,7 @@ static Buf printed(Text *t)
 static Buf formatted(Text *t)
 {
 	Buf b = buf_new(t->mem);
-	ast_format(t->file, source_get(&t->srcs, t->src), &b);
+	ast_format(t->file, source_get(&t->srcs, t->src), FORMAT_WIDTH, &b);
 	return b;
 }
 

@@ -126,34 +126,74 @@ static void test_goldens(void)
 		}
 }
 
-static char *formatted(const Parsed *p)
+static char *formatted(const Parsed *p, int width)
 {
 	Buf b = buf_new(&mem);
-	ast_format(p->file, source_get(&p->srcs, p->src), &b);
+	ast_format(p->file, source_get(&p->srcs, p->src), width, &b);
 	return b.s;
 }
 
-static void test_format_keeps_tree(const char *path)
+/* Every character that is not blank, in order: formatting only moves them.  So each comment stays behind the same code. */
+static char *without_blanks(const char *s)
+{
+	Buf b = buf_new(&mem);
+	buf_puts(&b, "");
+	for (; *s; s++)
+		if (!strchr(" \t\r\n", *s)) buf_putc(&b, *s);
+	return b.s;
+}
+
+/* A line whose code is too long has no comma with more code behind it: there it would have been broken. */
+static int may_be_long(const char *s, size_t n, int width)
+{
+	int columns = 0, seen = 0, quoted = 0, after_comma = 0, broke = 0;
+	for (size_t i = 0; i < n && (quoted || s[i] != '#'); i++) {
+		if (s[i] != ' ') broke |= after_comma && !strchr(")]}", s[i]);
+		if (s[i] != ' ') after_comma = !quoted && s[i] == ',';
+		if (s[i] == '"' && (!i || s[i - 1] != '\\')) quoted = !quoted;
+		seen += (s[i] & 0xc0) != 0x80;
+		if (s[i] != ' ') columns = seen;
+	}
+	return columns <= width || !broke;
+}
+
+static void check_widths(const char *path, const char *text, int width)
+{
+	for (const char *s = text; *s;) {
+		size_t n = strcspn(s, "\n");
+		int ok = may_be_long(s, n, width);
+		if (!ok) printf("in %s, at width %d: %.*s\n", path, width, (int)n, s);
+		CHECK("", ok);
+		s += n + (s[n] == '\n');
+	}
+}
+
+static void test_format_keeps_tree(const char *path, int width)
 {
 	size_t n;
 	char *text = read_file(path, &n);
 	Parsed *a = parse(path, text, n);
 	if (a->ds.errors) return;
-	char *once = formatted(a);
+	char *once = formatted(a, width);
 	Parsed *b = parse(path, once, strlen(once));
-	char *twice = formatted(b);
-	if (b->ds.errors || strcmp(once, twice) != 0) printf("in %s:\n", path);
+	char *twice = formatted(b, width);
+	if (b->ds.errors || strcmp(once, twice) != 0) printf("in %s at width %d:\n", path, width);
 	CHECK("", b->ds.errors == 0);
 	CHECK_STR("", tree_text(b->file), tree_text(a->file));
 	CHECK_STR("", twice, once);
+	CHECK_STR("", without_blanks(once), without_blanks(text));
+	check_widths(path, once, width);
 }
 
+/* narrow widths break lines wherever they can break */
 static void test_format(void)
 {
 	static const char *const dirs[] = { "tests", "examples", "lang/std", "docs" };
+	static const int widths[] = { FORMAT_WIDTH, 60, 24, 0 };
 	for (size_t d = 0; d < sizeof dirs / sizeof *dirs; d++) {
 		Paths p = pxl_files(dirs[d]);
-		for (int i = 0; i < p.n; i++) test_format_keeps_tree(p.at[i]);
+		for (int i = 0; i < p.n; i++)
+			for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) test_format_keeps_tree(p.at[i], widths[w]);
 	}
 }
 
@@ -161,13 +201,16 @@ static void test_format(void)
 static void test_format_layout(void)
 {
 	size_t n, m;
-	char *in = read_file("tests/lang/format/messy.pxl", &n), *want = read_file("tests/lang/format/messy.out", &m);
-	CHECK("", in != NULL);
-	if (!in) return;
-	char *got = formatted(parse("messy.pxl", in, n));
-	if (getenv("BLESS")) write_file("tests/lang/format/messy.out", want = got);
-	CHECK("", want != NULL);
-	if (want) CHECK_STR("", got, want);
+	Paths p = pxl_files("tests/lang/format");
+	CHECK("", p.n >= 3);
+	for (int i = 0; i < p.n; i++) {
+		char *in = read_file(p.at[i], &n), *out = arena_printf(&mem, "%.*s.out", (int)strlen(p.at[i]) - 4, p.at[i]), *want = read_file(out, &m);
+		char *got = formatted(parse(p.at[i], in, n), FORMAT_WIDTH);
+		if (getenv("BLESS")) write_file(out, want = got);
+		if (!want) printf("%s is missing: make bless\n", out);
+		CHECK("", want != NULL);
+		if (want) CHECK_STR("", got, want);
+	}
 }
 
 static Ast *parse_expr(const char *text, char **err)
@@ -275,7 +318,7 @@ static void parse_in(Arena *small, const char *text, size_t n)
 	Ast *a = lang_parse(small, &own, &ds, src);
 	Buf b = buf_new(small);
 	ast_print(a, &b);
-	ast_format(a, source_get(&srcs, src), &b);
+	ast_format(a, source_get(&srcs, src), FORMAT_WIDTH, &b);
 	CHECK("", ds.errors == 0);
 }
 
