@@ -204,10 +204,10 @@ static int operands(Elab *e, Call *c, List *out)
 	return 1;
 }
 
-static Value of_tensors(Elab *e, Call *c, AstOp op, const char *what)
+static Value of_tensors(Elab *e, Call *c, const char *what)
 {
 	Diag *d = fail_diag(e, E0206, c->at, "`%s` compares numbers, or takes one tensor and its axes", what);
-	diag_help(e->ds, d, (Span){ 0, 0, 0 }, "element by element it is `%s`", op == AO_GT ? "maximum(a, b)" : "where(a < b, a, b)");
+	help_by_element(e, d, what, "a, b");
 	return v_error();
 }
 
@@ -217,7 +217,7 @@ static Value extreme(Elab *e, Call *c, AstOp op, const char *what)
 	if (!operands(e, c, &x)) return v_error();
 	if (!x.n) return fail(e, E0114, c->at, "`%s` of nothing", what);
 	for (int i = 0; i < x.n; i++)
-		if (x.at[i].kind == V_TENSOR) return of_tensors(e, c, op, what);
+		if (x.at[i].kind == V_TENSOR) return of_tensors(e, c, what);
 	Value best = x.at[0];
 	for (int i = 1; i < x.n; i++) {
 		Value less = eval_binary(e, op, x.at[i], best, c->at);
@@ -258,14 +258,32 @@ static Value host_sum(Elab *e, Call *c)
 }
 
 static Value tensor_abs(Elab *e, Call *c) { return or_op(e, c, "abs", do_abs); }
-/* max(x, 0.5): what cannot be an axis is another operand, and so is all beside a tensor that is not the first */
+
+/* a tensor behind the first operand, or anything but one in front: not a reduction */
 static int is_elementwise(const Call *c)
 {
 	const Args *a = c->args;
-	return a->pos.n > 1 && (a->pos.at[0].v.kind != V_TENSOR || a->pos.at[1].v.kind == V_TENSOR || a->pos.at[1].v.kind == V_FLOAT);
+	if (!is_tensor_call(c) || a->pos.n < 2) return 0;
+	VKind second = a->pos.at[1].v.kind;
+	return a->pos.at[0].v.kind != V_TENSOR || second == V_TENSOR || second == V_ARRAY;
 }
-static Value tensor_min(Elab *e, Call *c) { return is_elementwise(c) ? host_min(e, c) : or_op(e, c, "min", host_min); }
-static Value tensor_max(Elab *e, Call *c) { return or_op(e, c, is_elementwise(c) ? "maximum" : "max", host_max); }
+
+/* A number beside a tensor is an axis, wherever it stands: max(0, x) does not mean another thing than max(x, 0). */
+static Value tensor_extreme(Elab *e, Call *c, const char *name, const char *by_element, Value (*host)(Elab *, Call *))
+{
+	const Args *a = c->args;
+	if (!is_elementwise(c)) return or_op(e, c, name, host);
+	for (int i = 0; i < a->pos.n; i++) {
+		if (!is_number(a->pos.at[i].v)) continue;
+		Diag *d = fail_diag(e, E0206, a->pos.at[i].at, "a number in a `%s` of tensors", name);
+		diag_label(e->ds, d, "is no operand: behind one tensor it is an axis");
+		help_by_element(e, d, name, i ? arena_printf(e->mem, "a, %s", v_text(e, a->pos.at[i].v)) : arena_printf(e->mem, "%s, a", v_text(e, a->pos.at[i].v)));
+		return v_error();
+	}
+	return or_op(e, c, by_element, host);
+}
+static Value tensor_min(Elab *e, Call *c) { return tensor_extreme(e, c, "min", "minimum", host_min); }
+static Value tensor_max(Elab *e, Call *c) { return tensor_extreme(e, c, "max", "maximum", host_max); }
 static Value tensor_sum(Elab *e, Call *c)
 {
 	List *a = c->arg[0].u.list;

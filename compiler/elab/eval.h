@@ -173,6 +173,7 @@ Value spec_dict(Elab *e, const Spec *s);
 /* --- ops_call.c, tensor.c ---------------------------------------------------------------------------------------------------- */
 Value call_op(Elab *e, const OpDef *def, int inplace, Args *args);
 Value op_by_name(Elab *e, const char *op, Span at, int n, ...);     /* n Values as positional operands */
+void  help_by_element(Elab *e, Diag *d, const char *op, const char *operands);      /* max → "element by element it is `maximum(…)`" */
 Value tensor_binary(Elab *e, AstOp op, Value a, Value b, Span at);
 Value tensor_unary(Elab *e, AstOp op, Value a, Span at);
 Value tensor_index(Elab *e, Tensor *t, Value *subs, int n, Span at);

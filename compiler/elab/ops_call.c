@@ -303,6 +303,26 @@ static int attr_of(Elab *e, const Param *p, Value v, Span at, const char *what, 
 	}
 }
 
+/* reductions that people take for ops of several operands */
+static const struct { OpCode op; const char *by_element; } extremes[] = { { OP_max, "maximum" }, { OP_min, "minimum" } };
+
+void help_by_element(Elab *e, Diag *d, const char *op, const char *operands)
+{
+	for (size_t i = 0; i < sizeof extremes / sizeof *extremes; i++)
+		if (!strcmp(op_table[extremes[i].op]->name, op))
+			diag_help(e->ds, d, (Span){ 0, 0, 0 }, "element by element it is `%s(%s)`", extremes[i].by_element, operands);
+}
+
+/* max(x, 0.0), x.max(y): an operand where an axis belongs; 0 after a diagnostic */
+static int is_axis(Elab *e, const OpCall *c, const Param *p, Value v, const char *what)
+{
+	int axis = p->kind == P_INTS && (!strcmp(p->name, "axis") || !strcmp(p->name, "axes"));
+	if (!axis || (!is_number(v) && v.kind != V_TENSOR && v.kind != V_ARRAY) || v.kind == V_INT) return 1;
+	Diag *d = fail_diag(e, E0206, c->at, "%s must be an int or a list of ints, not %s", what, v_describe(e, v));
+	help_by_element(e, d, c->def->name, arena_printf(e->mem, "a, %s", is_number(v) ? v_text(e, v) : "b"));
+	return 0;
+}
+
 /* one parameter: an operand slot, an attribute, or (P_SCALAR, P_COUNT) one of each */
 static int place(Elab *e, OpCall *c, int i)
 {
@@ -330,7 +350,7 @@ static int place(Elab *e, OpCall *c, int i)
 		if (v.kind == V_NONE) c->attr[i].set = 0;
 		return 1;
 	}
-	return attr_of(e, p, v, c->at, what, &c->attr[i]);
+	return is_axis(e, c, p, v, what) && attr_of(e, p, v, c->at, what, &c->attr[i]);
 }
 
 Value op_results(Elab *e, Op *op, int n)
