@@ -178,14 +178,6 @@ static Value do_repr(Elab *e, Call *c)
 	return v_str(e->mem, b.s, b.n);
 }
 
-static Value do_abs(Elab *e, Call *c)
-{
-	Value v = c->arg[0];
-	if (v.kind == V_FLOAT) return v_float(fabs(v.u.f));
-	if (v.kind == V_INT) return v.u.i < 0 ? eval_unary(e, AO_NEG, v, c->at) : v;
-	return fail(e, E0206, c->at, "`abs` takes a number or a tensor, not %s", v_describe(e, v));
-}
-
 static Value do_round(Elab *e, Call *c)
 {
 	double x;
@@ -235,7 +227,7 @@ static int is_tensor_call(const Call *c)
 	return 0;
 }
 
-/* abs, min, max, sum and their kin name ops too: with a tensor among the arguments the op is meant */
+/* min, max and sum name ops too: with a tensor among the arguments the op is meant */
 static Value or_op(Elab *e, Call *c, const char *op, Value (*host)(Elab *, Call *))
 {
 	int inplace;
@@ -257,7 +249,6 @@ static Value host_sum(Elab *e, Call *c)
 	return sum;
 }
 
-static Value tensor_abs(Elab *e, Call *c) { return or_op(e, c, "abs", do_abs); }
 
 /* a tensor behind the first operand, or anything but one in front: not a reduction */
 static int is_elementwise(const Call *c)
@@ -405,7 +396,7 @@ const Builtin core_builtins[] = {
 	{ "print", "*values sep? end?", do_print }, { "len", "x", do_len }, { "range", "start stop? step?", do_range },
 	{ "enumerate", "values start?", do_enumerate }, { "zip", "*lists", do_zip }, { "list", "values?", do_list },
 	{ "tuple", "values?", do_tuple }, { "dict", "values? **named", do_dict }, { "int", "x", do_int }, { "float", "x", do_float },
-	{ "str", "x", do_str }, { "repr", "x", do_repr }, { "abs", "x", tensor_abs }, { "round", "x", do_round },
+	{ "str", "x", do_str }, { "repr", "x", do_repr }, { "round", "x", do_round },
 	{ "min", "*values **named", tensor_min }, { "max", "*values **named", tensor_max }, { "sum", "*values **named", tensor_sum },
 	{ "sorted", "values", do_sorted }, { "reversed", "values", do_reversed }, { "all", "values", do_all }, { "any", "values", do_any },
 	{ "map", "f values", do_map }, { "type", "x", do_type }, { "table_to_string", "rows delimiter? header?", do_table }, { "error", "message", do_error }, { NULL, NULL, NULL }

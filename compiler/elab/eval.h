@@ -35,6 +35,7 @@ struct Elab {
 	Diags *ds;
 	Map builtins;                        /* interned name → Value * */
 	Map files;                           /* interned path or library name → File * */
+	Map formulas;                        /* const OpDef * → Ast * of its expression (numbers.c) */
 	File *main;
 	VEC(const Ast *) programs, tasks;
 	Build b;                             /* where ops go; b.ir is NULL while no program is being built */
@@ -181,6 +182,10 @@ Tensor *constant_of(Elab *e, Value v, int dtype, const char *name, Span at);   /
 int   building(Elab *e, Span at, const char *what);                 /* 1: a program is being built; else a diagnostic */
 int   in_graph(Elab *e, const Tensor *t, Span at, const char *what);  /* 1: it belongs to the current graph */
 Value op_results(Elab *e, Op *op, int n);                           /* none, one tensor, or a tuple; V_ERROR when poison */
+
+/* --- numbers.c: elementwise ops of numbers alone --------------------------------------------------------------------------------- */
+int   op_takes_numbers(const OpDef *def);
+Value op_of_numbers(Elab *e, const OpDef *def, const Value *val, Span at);      /* val: per parameter, V_UNSET if not given */
 
 /* --- graph.c, invoke.c: subgraphs and calls ------------------------------------------------------------------------------------ */
 typedef struct Entered { Build b; Instance *self, *owner; } Entered;

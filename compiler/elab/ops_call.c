@@ -375,6 +375,66 @@ static int own_operand(Elab *e, OpCall *c)
 	return 0;
 }
 
+/* the op itself, of arguments that are bound */
+static Value apply(Elab *e, OpCall *c)
+{
+	const OpDef *def = c->def;
+	find_dtype(c);
+	for (int i = 0; i < c->np; i++)
+		if (!place(e, c, i)) return v_error();
+	e->b.at = c->at;
+	if (def->buffer && !own_operand(e, c)) return v_error();
+	Op *op = (c->inplace ? ir_op_inplace : ir_op)(&e->b, (int)def->id, c->in.at, c->in.n, c->attr, c->name);
+	if (op_transfers(op)) order_after_exchanges(op);
+	if (def->nout == -2) {
+		Value v = op_results(e, op, op->out.n);
+		return v.kind == V_TENSOR ? v_tensors(e->mem, op->out.at, 1) : v;
+	}
+	return op_results(e, op, op->out.n - def->hidden);
+}
+
+/* --- numbers alone (numbers.c) --------------------------------------------------------------------------------------------- */
+static int all_numbers(const OpDef *def, int inplace, const Args *args)
+{
+	int n = 0;
+	if (inplace || !op_takes_numbers(def)) return 0;
+	for (int i = 0; i < args->pos.n; i++) {
+		VKind k = args->pos.at[i].v.kind;
+		if (!is_number(args->pos.at[i].v) && k != V_STR) return 0;
+		n += k != V_STR;
+	}
+	for (int i = 0; i < args->named.n; i++) {
+		Value v = args->named.at[i].v;
+		if (!is_number(v) && v.kind != V_STR && v.kind != V_NONE) return 0;
+		n += is_number(v);
+	}
+	return n > 0;
+}
+
+/* What the op demands of its attributes is its own rule's affair: it is made, in a program that nobody sees. */
+static int attributes_fit(Elab *e, OpCall *c)
+{
+	int needed = 0;
+	for (int i = 0; i < c->np; i++) needed |= c->def->params[i].kind == P_FLOAT || c->def->params[i].kind == P_INT;
+	if (!needed) return 1;
+	Build was = e->b;
+	e->b = ir_build(ir_new(e->mem, e->names, e->ds, 1)->main);
+	e->b.chain = was.chain;
+	c->dtype = DT_F64;
+	Value v = apply(e, c);
+	e->b = was;
+	return !is_error(v);
+}
+
+static Value of_numbers(Elab *e, OpCall *c)
+{
+	int name = op_param(c->def, "name");
+	if (!c->name && (name < 0 || !is_given(c->val[name]))) return attributes_fit(e, c) ? op_of_numbers(e, c->def, c->val, c->at) : v_error();
+	Diag *d = fail_diag(e, E0206, c->at, "%s of numbers is a number, which has no name", c->shown);
+	diag_help(e->ds, d, (Span){ 0, 0, 0 }, "`constant(2.0, f32, name = \"x\")` is a tensor with a name");
+	return v_error();
+}
+
 Value call_op(Elab *e, const OpDef *def, int inplace, Args *args)
 {
 	OpCall c = { .def = def, .inplace = inplace, .at = args->at, .dtype = -1 };
@@ -382,19 +442,10 @@ Value call_op(Elab *e, const OpDef *def, int inplace, Args *args)
 	c.shown = arena_printf(e->mem, "`%s`", op_spelled(def, inplace));
 	c.val = NEWN(e->mem, Value, c.np + 1);
 	c.attr = NEWN(e->mem, AttrVal, c.np + 1);
-	if (!building(e, args->at, arena_printf(e->mem, "the op %s is used", c.shown)) || !bind(e, &c, args)) return v_error();
-	find_dtype(&c);
-	for (int i = 0; i < c.np; i++)
-		if (!place(e, &c, i)) return v_error();
-	e->b.at = args->at;
-	if (def->buffer && !own_operand(e, &c)) return v_error();
-	Op *op = (inplace ? ir_op_inplace : ir_op)(&e->b, (int)def->id, c.in.at, c.in.n, c.attr, c.name);
-	if (op_transfers(op)) order_after_exchanges(op);
-	if (def->nout == -2) {
-		Value v = op_results(e, op, op->out.n);
-		return v.kind == V_TENSOR ? v_tensors(e->mem, op->out.at, 1) : v;
-	}
-	return op_results(e, op, op->out.n - def->hidden);
+	int numbers = all_numbers(def, inplace, args);
+	if (!numbers && !building(e, args->at, arena_printf(e->mem, "the op %s is used", c.shown))) return v_error();
+	if (!bind(e, &c, args)) return v_error();
+	return numbers ? of_numbers(e, &c) : apply(e, &c);
 }
 
 Value op_by_name(Elab *e, const char *name, Span at, int n, ...)

@@ -33,11 +33,11 @@ int formula_is(const Formula *f, double x) { return f->kind == FORMULA_NUMBER &&
 
 int formula_too_large(const Formula *f) { return f->size > FORMULA_SIZE || f->depth > FORMULA_DEPTH; }
 
-static int gives_truth(FusePrim p) { return !strcmp(fuse_prim[p].slope, "truth"); }
+int fuse_prim_truth(FusePrim p) { return !strcmp(fuse_prim[p].slope, "truth"); }
 
 static const Formula *node(Arena *a, FusePrim p, const Formula *x, const Formula *y, const Formula *z)
 {
-	Formula f = { .kind = FORMULA_PRIM, .prim = p, .a = { x, y, z }, .size = 1, .truth = gives_truth(p) || (p == FP_sel && y->truth && z->truth) };
+	Formula f = { .kind = FORMULA_PRIM, .prim = p, .a = { x, y, z }, .size = 1, .truth = fuse_prim_truth(p) || (p == FP_sel && y->truth && z->truth) };
 	for (int i = 0; i < fuse_prim[p].arity; i++) {
 		f.size += f.a[i]->size;
 		if (f.size > FORMULA_SIZE) f.size = FORMULA_SIZE + 1;        /* more is no news, and sums stay small */
@@ -211,7 +211,7 @@ void formula_put(const Formula *f, Buf *out)
 
 typedef struct Read { Arena *a; const char *s; int n, depth; const char *truth; const char *letters; } Read;      /* letters: names of operands, else ts0, ts1 … */
 
-static int find_prim(const char *s, size_t n)
+int fuse_prim_find(const char *s, size_t n)
 {
 	for (int i = 0; i < FP_COUNT; i++)
 		if (strlen(fuse_prim[i].name) == n && !memcmp(fuse_prim[i].name, s, n)) return i;
@@ -253,7 +253,7 @@ static const Formula *read_formula(Read *r)
 {
 	size_t n = strspn(r->s, "abcdefghijklmnopqrstuvwxyz_");
 	const Formula *f = NULL;
-	int p = find_prim(r->s, n);
+	int p = fuse_prim_find(r->s, n);
 	if (++r->depth > FORMULA_DEPTH) return NULL;
 	if (n == 1 && r->letters && strchr(r->letters, *r->s == 'x' ? 'p' : *r->s)) {
 		f = formula_arg(r->a, (int)(strchr(r->letters, *r->s == 'x' ? 'p' : *r->s) - r->letters), 0);

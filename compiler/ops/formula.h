@@ -17,6 +17,13 @@ typedef enum FusePrim {
 } FusePrim;
 typedef struct FusePrimInfo { const char *name; int arity, only_float; const char *slope; } FusePrimInfo;      /* slope: as pxlrt.h says */
 extern const FusePrimInfo fuse_prim[FP_COUNT];           /* name: the member of struct pxlrt_f32 and kin */
+int fuse_prim_find(const char *s, size_t n);             /* by a name of n bytes; -1: there is none */
+int fuse_prim_truth(FusePrim p);                         /* it gives a truth value */
+/* prim.c: y[i] = p(a[0][i], …), by the functions that emitted code calls; arrays have room for 8 elements more */
+void prim_f32(FusePrim p, float *y, float *const *a, long count);
+void prim_f64(FusePrim p, double *y, double *const *a, long count);
+void prim_i64(FusePrim p, long long *y, long long *const *a, long count);
+void prim_u64(FusePrim p, unsigned long long *y, unsigned long long *const *a, long count);
 
 enum { FORMULA_SIZE = 4000, FORMULA_DEPTH = 150 };   /* nodes of the tree written out; their nesting */
 

@@ -12,42 +12,16 @@ enum { MAX_ELEMS = 4096 };
 /* one node's value: count elements of its class, 8 bytes at most each */
 typedef union Block { float *f32; double *f64; long long *i64; unsigned long long *u64; void *any; } Block;
 
-#define CALL1(n, ...) case FP_##n: k->n(y, a[0], count); break;
-#define CALL2(n, ...) case FP_##n: k->n(y, a[0], a[1], count); break;
-#define CALL3(n, ...) case FP_##n: k->n(y, a[0], a[1], a[2], count); break;
-#define CALL_ALL PXLRT_VEC1_ALL(CALL1) PXLRT_VEC2_ALL(CALL2) PXLRT_VEC3_ALL(CALL3)
-#define CALL_FLOAT CALL_ALL PXLRT_VEC1_LOOP(CALL1) PXLRT_VEC1_FLOAT(CALL1) PXLRT_VEC2_FLOAT(CALL2) PXLRT_VEC3_FLOAT(CALL3)
-
-static void call_f32(const struct pxlrt_f32 *k, FusePrim p, float *y, float *const *a, long count)
-{
-	switch (p) { CALL_FLOAT default: break; }
-}
-
-static void call_f64(const struct pxlrt_f64 *k, FusePrim p, double *y, double *const *a, long count)
-{
-	switch (p) { CALL_FLOAT default: break; }
-}
-
-static void call_i64(const struct pxlrt_i64 *k, FusePrim p, long long *y, long long *const *a, long count)
-{
-	switch (p) { CALL_ALL default: break; }
-}
-
-static void call_u64(const struct pxlrt_u64 *k, FusePrim p, unsigned long long *y, unsigned long long *const *a, long count)
-{
-	switch (p) { CALL_ALL default: break; }
-}
-
 static void run_prim(const struct pxlrt *rt, const FuseNode *n, const Block *v, Block y, long count)
 {
 	Block a[3];
 
 	for (int i = 0; i < 3; i++) a[i] = v[n->arg[i]];
 	switch (n->cls) {
-	case PXLRT_F32: call_f32(rt->f32, n->prim, y.f32, (float *[]){ a[0].f32, a[1].f32, a[2].f32 }, count); break;
-	case PXLRT_F64: call_f64(rt->f64, n->prim, y.f64, (double *[]){ a[0].f64, a[1].f64, a[2].f64 }, count); break;
-	case PXLRT_I64: call_i64(rt->i64, n->prim, y.i64, (long long *[]){ a[0].i64, a[1].i64, a[2].i64 }, count); break;
-	default: call_u64(rt->u64, n->prim, y.u64, (unsigned long long *[]){ a[0].u64, a[1].u64, a[2].u64 }, count); break;
+	case PXLRT_F32: prim_f32(n->prim, y.f32, (float *[]){ a[0].f32, a[1].f32, a[2].f32 }, count); break;
+	case PXLRT_F64: prim_f64(n->prim, y.f64, (double *[]){ a[0].f64, a[1].f64, a[2].f64 }, count); break;
+	case PXLRT_I64: prim_i64(n->prim, y.i64, (long long *[]){ a[0].i64, a[1].i64, a[2].i64 }, count); break;
+	default: prim_u64(n->prim, y.u64, (unsigned long long *[]){ a[0].u64, a[1].u64, a[2].u64 }, count); break;
 	}
 	if (n->norm && rt->norm[n->dtype]) rt->norm[n->dtype](y.any, count);
 }

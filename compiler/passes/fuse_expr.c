@@ -263,20 +263,13 @@ static int list_item(const Bind *b, const char *id)
 	return -1;
 }
 
-static int find_prim(const char *id)
-{
-	for (int i = 0; i < FP_COUNT; i++)
-		if (!strcmp(fuse_prim[i].name, id)) return i;
-	return -1;
-}
-
 /* fold(p, ts): the list operand is the last one, so it runs to the end of op->in */
 static int fold_list(Bind *b)
 {
 	char id[64], list[64];
 	int f, param, first, acc;
 
-	if (!take(b, "(") || !name(b, id, sizeof id) || (f = find_prim(id)) < 0 || fuse_prim[f].arity != 2) return fail(b, "expected a function of two");
+	if (!take(b, "(") || !name(b, id, sizeof id) || (f = fuse_prim_find(id, strlen(id))) < 0 || fuse_prim[f].arity != 2) return fail(b, "expected a function of two");
 	if (!take(b, ",") || !name(b, list, sizeof list) || !take(b, ")")) return fail(b, "expected a list");
 	param = op_param(op_def(b->op), list);
 	first = param < 0 ? -1 : op_operand(op_def(b->op), param);
@@ -333,7 +326,7 @@ static int named(Bind *b)
 	if (!strcmp(id, "set")) return is_set(b, 0);
 	if (!strcmp(id, "fixed")) return is_set(b, 1);
 	if (!strcmp(id, "fold")) return fold_list(b);
-	if ((i = find_prim(id)) >= 0) return call(b, i);
+	if ((i = fuse_prim_find(id, strlen(id))) >= 0) return call(b, i);
 	b->s = start;
 	return fail(b, "unknown name");
 }
