@@ -18,10 +18,21 @@ static Value overflow(Elab *e, AstOp op, int64_t a, int64_t b, Span at)
 	return fail(e, E0108, at, "%lld %s %lld does not fit in 64 bits", (long long)a, ast_op_text[op], (long long)b);
 }
 
+/* as in Python: a result that is no number, or infinite though the operands are not, is an error */
+static Value float_pow(Elab *e, double a, double b, Span at)
+{
+	double r = pow(a, b);
+	const char *shown = arena_printf(e->mem, a < 0 ? "`(%s) ** %s`" : "`%s ** %s`", v_text(e, v_float(a)), v_text(e, v_float(b)));
+	if (a == 0 && b < 0) return fail(e, E0109, at, "zero to a negative power");
+	if (isnan(r) && !isnan(a) && !isnan(b)) return fail(e, E0114, at, "%s is not a number", shown);
+	if (isinf(r) && isfinite(a) && isfinite(b)) return fail(e, E0114, at, "%s is infinite", shown);
+	return v_float(r);
+}
+
 static Value int_pow(Elab *e, int64_t a, int64_t b, Span at)
 {
 	int64_t r = 1, base = a;
-	if (b < 0) return a == 0 ? fail(e, E0109, at, "zero to a negative power") : v_float(pow((double)a, (double)b));
+	if (b < 0) return float_pow(e, (double)a, (double)b, at);
 	for (int64_t n = b; n; n >>= 1) {
 		if (n & 1 && __builtin_mul_overflow(r, base, &r)) return overflow(e, AO_POW, a, b, at);
 		if (n > 1 && __builtin_mul_overflow(base, base, &base)) return overflow(e, AO_POW, a, b, at);
@@ -69,7 +80,7 @@ static Value float_binary(Elab *e, AstOp op, double a, double b, Span at)
 	case AO_DIV:  return v_float(a / b);
 	case AO_IDIV: return v_float(floor(a / b));
 	case AO_MOD:  { double r = fmod(a, b); return v_float(r != 0 && (r < 0) != (b < 0) ? r + b : r); }
-	case AO_POW:  return v_float(pow(a, b));
+	case AO_POW:  return float_pow(e, a, b, at);
 	default:      return bad_operands(e, op, v_float(a), v_float(b), at);
 	}
 }
