@@ -7,13 +7,12 @@
 static int is_starred(const Ast *t) { return t->kind == A_ARG && t->u.arg.star == STAR; }
 
 /* are there as many values as targets, or enough for all but the one with a star? */
-static int values_suffice(Elab *e, const Ast *target, Value v, int n, int star)
+static int values_suffice(Elab *e, const Ast *target, int n, int star)
 {
 	int need = target->u.list.n - (star >= 0);
 	if (star < 0 ? n == need : n >= need) return 1;
 	Diag *d = fail_diag(e, E0103, target->at, "%d names for %d value%s", target->u.list.n, n, n == 1 ? "" : "s");
 	if (star >= 0) diag_label(e->ds, d, "at least %d value%s needed: only the name with a star may get none", need, need == 1 ? " is" : "s are");
-	if (v.kind == V_TENSOR) diag_help(e->ds, d, (Span){ 0, 0, 0 }, "a call of a graph with one output gives that tensor");
 	return 0;
 }
 
@@ -24,7 +23,7 @@ static void assign_each(Elab *e, Env *env, const Ast *target, Value v)
 	int star = -1;
 	for (int i = 0; i < to->n; i++)
 		if (is_starred(to->at[i])) star = i;
-	int ok = !is_error(v) && items_of(e, v, target->at, &got) && values_suffice(e, target, v, got.n, star);
+	int ok = !is_error(v) && items_of(e, v, target->at, &got) && values_suffice(e, target, got.n, star);
 	for (int i = 0, k = 0; i < to->n; i++) {
 		Value x = v_error();
 		if (ok && i == star) {

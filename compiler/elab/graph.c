@@ -90,8 +90,10 @@ static int make_outputs(Elab *e, Value v, Span at)
 	List items = { 0 };
 	if (v.kind == V_NONE) return 1;
 	if (v.kind == V_TENSOR) list_push(e->mem, &items, v);
-	else if (is_seq(v)) items = *v.u.list;
-	else {
+	else if (is_seq(v)) {
+		items = *v.u.list;
+		e->b.g->form = v.kind == V_LIST ? RESULT_LIST : RESULT_TUPLE;
+	} else {
 		if (!is_error(v)) fail(e, E0427, at, "what builds a graph returns tensors, not %s", v_describe(e, v));
 		return 0;
 	}

@@ -130,7 +130,16 @@ Op *invoke(Elab *e, Graph *g, Tensor **in, Span at)
 
 Value v_call(Elab *e, Op *op) { (void)e; return v_of(V_CALL, op); }
 
-Value call_outputs(Elab *e, Op *op) { return op_results(e, op, op->callee[0]->written_outputs); }
+/* of a conditional the then graph says whether the results are a list */
+Value call_outputs(Elab *e, Op *op)
+{
+	const Graph *g = op->callee[0];
+	Value v = op_results(e, op, g->written_outputs);
+	if (is_error(v) || g->form == RESULT_PLAIN) return v;
+	v = v_tensors(e->mem, op->out.at, g->written_outputs);
+	if (g->form == RESULT_LIST) v.kind = V_LIST;
+	return v;
+}
 
 /* --- call ------------------------------------------------------------------------------------------------------------------ */
 static Op *do_invoke(Elab *e, Call *c, int check)
@@ -270,6 +279,7 @@ static Graph *as_written(Elab *e, Graph *g, Span at)
 	Graph *w = ir_graph(e->b.ir, g->name);
 	Tensor **in = NEWN(e->mem, Tensor *, g->inputs.n + 1);
 	w->at = at;
+	w->form = g->form;
 	w->chain = e->b.chain;
 	Entered was = graph_enter(e, w);
 	for (int i = 0; i < g->inputs.n; i++) in[i] = ir_input(&e->b, g->inputs.at[i]->spec, g->inputs.at[i]->name, 0);

@@ -138,6 +138,7 @@ enum { MOST_CALL_LEVELS = 200 };
 typedef void (*OpHook)(void *user, Op *op);
 typedef struct Hook { int handle; OpHook fn; void *user; } Hook;
 
+typedef enum ResultForm { RESULT_PLAIN, RESULT_TUPLE, RESULT_LIST } ResultForm;      /* plain: nothing, a tensor, a tuple of several */
 struct Graph {
 	Ir *ir;
 	int index;                   /* position in ir->graphs; main is 0 */
@@ -146,6 +147,7 @@ struct Graph {
 	VEC(Tensor *) inputs;
 	VEC(Tensor *) outputs;
 	int written_outputs;         /* of those, how many the user wrote; the rest autodiff added */
+	ResultForm form;             /* what a call gives of those, as the function that built the graph did */
 	VEC(Tensor *) tensors;       /* every tensor of the graph, in creation order */
 	VEC(Op *) ops;               /* in creation order */
 	VEC(Op *) calls;             /* ops anywhere in the Ir that call this graph */
