@@ -130,6 +130,11 @@ static int check_kind(Elab *e, const char *what, const Ast *param, const TypeNam
 {
 	if (v->kind == V_NONE || t->kinds[0] == V_UNSET) return 1;
 	if (v->kind == V_INT && t->kinds[0] == V_FLOAT) *v = v_float((double)v->u.i);
+	if (v->kind == V_DICT && t->kinds[0] == V_TREE) {
+		Tree *made = want_tree(e, *v, at, what);
+		if (!made) return 0;
+		*v = v_tree(made);
+	}
 	for (size_t i = 0; i < sizeof t->kinds / sizeof *t->kinds && t->kinds[i] != V_ERROR; i++)
 		if (v->kind == t->kinds[i]) return 1;
 	Diag *d = fail_diag(e, E0206, at, "`%s` of %s must be %s %s, not %s", param->u.param.name, what,

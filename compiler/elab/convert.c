@@ -108,8 +108,10 @@ int want_tensors(Elab *e, Value v, Span at, const char *what, Tensor ***out, int
 {
 	List items = { 0 };
 	if (v.kind == V_TENSOR) list_push(e->mem, &items, v);
-	else if (v.kind == V_TREE) {
-		Leaves l = tree_leaves(e, v.u.tree);
+	else if (v.kind == V_TREE || v.kind == V_DICT) {
+		Tree *t = want_tree(e, v, at, what);
+		if (!t) return 0;
+		Leaves l = tree_leaves(e, t);
 		for (int i = 0; i < l.at.n; i++) list_push(e->mem, &items, l.at.at[i].v);
 	} else if (!is_seq(v)) return wrong(e, v, at, what, "a list of tensors");
 	else if (!items_of(e, v, at, &items)) return 0;

@@ -153,6 +153,7 @@ int want_tensor(Elab *e, Value v, Span at, const char *what, Tensor **out);    /
 int want_tensors(Elab *e, Value v, Span at, const char *what, Tensor ***out, int *n);
 int want_spec(Elab *e, Value v, Span at, const char *what, Spec *out);         /* a spec, or a tensor's */
 int want_kind(Elab *e, Value v, VKind kind, Span at, const char *what);
+Tree *want_tree(Elab *e, Value v, Span at, const char *what);                  /* tree.c: a tree, or one made of a dict of names; NULL after a diagnostic */
 
 /* --- array.c, array_shape.c, host.c: host arrays ------------------------------------------------------------------------------------------ */
 /* Numbers, nested lists and arrays as an array; dtype -1: as the data says, narrowed to 32 bits when `narrow`. NULL after a diagnostic */

@@ -69,15 +69,55 @@ static int give(Operands *o, int k, Value v, const char *and_by)
 	return 0;
 }
 
+/* the name of an input among those of its graph: that of the variable it stands for, or its own without scopes */
+static const char *input_name(const Tensor *t)
+{
+	const char *own = map_get(&t->graph->args, t), *slash = strrchr(t->name, '/');
+	return own ? own : slash ? slash + 1 : t->name;
+}
+
+static int unknown_input(Operands *o, const char *name)
+{
+	Elab *e = o->e;
+	const char **known = NEWN(e->mem, const char *, o->g->inputs.n + 1);
+	for (int i = 0; i < o->g->inputs.n; i++) known[i] = input_name(o->g->inputs.at[i]);
+	Diag *d = fail_diag(e, E0426, o->at, "`%s` is not an input of %s", name, o->who);
+	const char *near = nearest(name, known, o->g->inputs.n);
+	if (near) diag_help(e->ds, d, (Span){ 0, 0, 0 }, "did you mean `%s`?", near);
+	else list_inputs(o, d);
+	return 0;
+}
+
+static int by_names(Operands *o, const Tree *t)
+{
+	Leaves l = tree_leaves(o->e, t);
+	for (int k = 0; k < l.at.n; k++) {
+		int i = 0;
+		while (i < o->g->inputs.n && strcmp(input_name(o->g->inputs.at[i]), l.at.at[k].name)) i++;
+		if (i == o->g->inputs.n) return unknown_input(o, l.at.at[k].name);
+		if (!give(o, i, l.at.at[k].v, "")) return 0;
+	}
+	return 1;
+}
+
+/* inputs of the graph, or names of them, and what they get */
 static int by_map(Operands *o, Value dict)
 {
+	Elab *e = o->e;
 	if (!is_given(dict)) return 1;
-	if (!want_kind(o->e, dict, V_DICT, o->at, "the map of inputs")) return 0;
+	if (dict.kind == V_TREE) return by_names(o, dict.u.tree);
+	if (dict.kind != V_DICT) return fail(e, E0206, o->at, "the map of inputs must be a dict or a tree, not %s", v_describe(e, dict)), 0;
+	Value names = v_dict(e->mem);
 	DICT_EACH(dict.u.dict, x) {
+		if (x->key.kind == V_STR || x->key.kind == V_INT) {
+			dict_set(e->mem, names.u.dict, dict_key(e->names, x->key), x->key, x->val);
+			continue;
+		}
 		int i = input_index(o, x->key);
 		if (i < 0 || !give(o, i, x->val, "")) return 0;
 	}
-	return 1;
+	Tree *t = want_tree(e, names, o->at, "the map of inputs");
+	return t && by_names(o, t);
 }
 
 static int by_binding(Operands *o, const Map *bound)

@@ -246,9 +246,10 @@ static Value do_variable_inputs(Elab *e, Call *c)
 	int over;
 	Instance *in = running(e, c, "add_variable_inputs");
 	Value key = c->arg[0];
-	if (!in || !numbered(e, c, &c->arg[1]) || !want_kind(e, c->arg[1], V_TREE, c->at, "the factories") || !flag(e, c, 2, "`overwrite`", &over))
-		return v_error();
-	Tree *facts = tree_copy(e, c->arg[1].u.tree), *args = tree_new(e, TREE_TENSORS);
+	if (!in || !numbered(e, c, &c->arg[1]) || !flag(e, c, 2, "`overwrite`", &over)) return v_error();
+	Tree *given = want_tree(e, c->arg[1], c->at, "the factories");
+	if (!given) return v_error();
+	Tree *facts = tree_copy(e, given), *args = tree_new(e, TREE_TENSORS);
 	Leaves l = tree_leaves(e, facts);
 	if (!belongs(e, in)) return fail(e, E0434, c->at, "`%s` is not being built here", in->cls->name);
 	if (!building(e, c->at, "inputs are made") || !tree_insert(e, in->facts, key, v_tree(facts), over, c->at)) return v_error();

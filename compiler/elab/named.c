@@ -14,27 +14,40 @@ static Value bound_of(Elab *e, Named *n)
 	return v_of(V_BOUND, b);
 }
 
-/* names present in both are paired; the rest is skipped silently (A72) */
-static void bind_tree(Elab *e, Bound *b, const Tree *from)
+/* names present in both are paired; the rest is skipped silently (A72); 0 after a diagnostic */
+static int bind_tree(Elab *e, Bound *b, const Tree *from, Span at)
 {
 	Leaves names = tree_leaves(e, b->named->args), given = tree_leaves(e, from);
 	Map by = { 0 };
 	for (int i = 0; i < given.at.n; i++) map_set(e->mem, &by, intern_str(e->names, given.at.at[i].name), &given.at.at[i].v);
 	for (int i = 0; i < names.at.n; i++) {
-		Value *v = map_get(&by, intern_str(e->names, names.at.at[i].name));
-		if (v && v->kind == V_TENSOR && names.at.at[i].v.kind == V_TENSOR) map_set(e->mem, &b->map, names.at.at[i].v.u.tensor, v->u.tensor);
+		const char *name = names.at.at[i].name;
+		Value *v = map_get(&by, intern_str(e->names, name)), input = names.at.at[i].v;
+		if (!v || input.kind != V_TENSOR) continue;
+		if (!want_kind(e, *v, V_TENSOR, at, arena_printf(e->mem, "what `bind` gives for `%s`", name))) return 0;
+		map_set(e->mem, &b->map, input.u.tensor, v->u.tensor);
 	}
+	return 1;
+}
+
+/* a map of the graph's inputs to tensors, or names of them; 0 after a diagnostic */
+static int bind_dict(Elab *e, Bound *b, const Dict *d, Span at)
+{
+	Value names = v_dict(e->mem);
+	DICT_EACH(d, x) {
+		if (x->key.kind != V_TENSOR) dict_set(e->mem, names.u.dict, dict_key(e->names, x->key), x->key, x->val);
+		else if (!want_kind(e, x->val, V_TENSOR, at, arena_printf(e->mem, "what `bind` gives for `%s`", x->key.u.tensor->name))) return 0;
+		else map_set(e->mem, &b->map, x->key.u.tensor, x->val.u.tensor);
+	}
+	Tree *t = want_tree(e, names, at, "`variables`");
+	return t && bind_tree(e, b, t, at);
 }
 
 static Value bind(Elab *e, Bound *b, Value from, Span at)
 {
-	if (from.kind == V_TREE) bind_tree(e, b, from.u.tree);
-	else if (from.kind == V_DICT) {
-		DICT_EACH(from.u.dict, x) {
-			if (x->key.kind != V_TENSOR || x->val.kind != V_TENSOR) return fail(e, E0206, at, "`bind` takes a map of tensors to tensors");
-			map_set(e->mem, &b->map, x->key.u.tensor, x->val.u.tensor);
-		}
-	} else if (is_given(from)) return fail(e, E0206, at, "`bind` takes a tree of tensors or a map, not %s", v_describe(e, from));
+	if (from.kind == V_TREE || from.kind == V_DICT) {
+		if (!(from.kind == V_TREE ? bind_tree(e, b, from.u.tree, at) : bind_dict(e, b, from.u.dict, at))) return v_error();
+	} else if (is_given(from)) return fail(e, E0206, at, "`bind` takes a tree or dict of tensors, not %s", v_describe(e, from));
 	return v_of(V_BOUND, b);
 }
 

@@ -84,7 +84,7 @@ static Value gathered(Elab *e, const Args *args, int *k, int last)
 {
 	Value v = args->pos.at[*k].v;
 	int alone = *k + 1 == args->pos.n || args->pos.at[*k + 1].v.kind == V_STR;
-	if ((is_seq(v) && (alone || !last)) || v.kind == V_TREE) {
+	if ((is_seq(v) && (alone || !last)) || v.kind == V_TREE || v.kind == V_DICT) {
 		++*k;
 		return v;
 	}
@@ -210,8 +210,10 @@ static int add_operand(Elab *e, OpCall *c, Value v, const char *param)
 static int add_operands(Elab *e, OpCall *c, Value v, const char *param)
 {
 	List items = { 0 };
-	if (v.kind == V_TREE) {
-		Leaves l = tree_leaves(e, v.u.tree);
+	if (v.kind == V_TREE || v.kind == V_DICT) {
+		Tree *t = want_tree(e, v, c->at, arena_printf(e->mem, "`%s` of %s", param, c->shown));
+		if (!t) return 0;
+		Leaves l = tree_leaves(e, t);
 		for (int i = 0; i < l.at.n; i++) list_push(e->mem, &items, l.at.at[i].v);
 	} else if (v.kind == V_TENSOR) list_push(e->mem, &items, v);
 	else if (!items_of(e, v, c->at, &items)) return 0;

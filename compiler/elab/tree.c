@@ -134,10 +134,45 @@ static int may_hang(Elab *e, Tree *t, const char *path, Value v, Span at)
 	return 0;
 }
 
+/* --- dicts stand for trees (A22): their keys are names, and dicts inside them are subtrees ------------------------------- */
+static int fill(Elab *e, Tree *t, const Dict *d, int depth, Span at)
+{
+	DICT_EACH(d, x) {
+		const char *path = path_of(e, x->key, at);
+		Value v = x->val;
+		if (!path || !step(e, at)) return 0;         /* dicts may share parts, as trees may */
+		if (depth > TREE_DEPTH) return fail(e, E0802, at, "trees are nested more than %d deep", TREE_DEPTH), 0;
+		if (v.kind == V_DICT) {
+			v = v_tree(tree_new(e, t->kind));
+			if (!fill(e, v.u.tree, x->val.u.dict, depth + 1, at)) return 0;
+		}
+		if (!may_hang(e, t, path, v, at)) return 0;
+		insert_path(e, t, path, v);
+	}
+	return 1;
+}
+
+static Tree *from_dict(Elab *e, const Dict *d, Span at)
+{
+	Tree *t = tree_new(e, TREE_ANY);
+	return fill(e, t, d, 1, at) ? t : NULL;
+}
+
+Tree *want_tree(Elab *e, Value v, Span at, const char *what)
+{
+	if (v.kind == V_DICT) return from_dict(e, v.u.dict, at);
+	return want_kind(e, v, V_TREE, at, what) ? v.u.tree : NULL;
+}
+
 int tree_insert(Elab *e, Tree *t, Value key, Value v, int overwrite, Span at)
 {
 	const char *path = path_of(e, key, at);
 	if (!path || is_error(v)) return 0;
+	if (v.kind == V_DICT) {
+		Tree *branch = from_dict(e, v.u.dict, at);
+		if (!branch) return 0;
+		v = v_tree(branch);
+	}
 	const char *first = intern(e->names, path, strcspn(path, "."));
 	if (tree_child(t, first) && !overwrite) {
 		fail(e, E0431, at, "the tree already holds `%s`", first);
@@ -316,7 +351,6 @@ static Value do_insert(Elab *e, Call *c)
 	int over;
 	Value v = c->arg[1];
 	if (!flag(e, c, 2, &over)) return v_error();
-	if (v.kind == V_DICT) return fail(e, E0206, c->at, "a leaf or a tree is inserted, not a dict: see `from_dict`");
 	tree_insert(e, T(c), c->arg[0], v, over, c->at);
 	return v_none();
 }
@@ -333,9 +367,9 @@ static Value do_contains(Elab *e, Call *c) { return eval_binary(e, AO_IN, c->arg
 static Value do_update(Elab *e, Call *c)
 {
 	int over;
-	Value other = c->arg[0];
-	if (!flag(e, c, 1, &over) || !want_kind(e, other, V_TREE, c->at, "the argument of `update`")) return v_error();
-	Tree *copy = tree_copy(e, other.u.tree);
+	Tree *other = flag(e, c, 1, &over) ? want_tree(e, c->arg[0], c->at, "the argument of `update`") : NULL;
+	if (!other) return v_error();
+	Tree *copy = tree_copy(e, other);
 	for (int i = 0; i < copy->map.n; i++)
 		if (tree_child(T(c), copy->map.at[i].key) && !over)
 			return fail(e, E0431, c->at, "the tree already holds `%s`", (const char *)copy->map.at[i].key);
@@ -440,8 +474,9 @@ static Value do_map(Elab *e, Call *c)
 static Value do_to_mapping(Elab *e, Call *c)
 {
 	Value d = v_dict(e->mem);
-	if (!want_kind(e, c->arg[0], V_TREE, c->at, "the argument of `to_mapping`")) return v_error();
-	Leaves a = tree_leaves(e, T(c)), b = tree_leaves(e, c->arg[0].u.tree);
+	Tree *other = want_tree(e, c->arg[0], c->at, "the argument of `to_mapping`");
+	if (!other) return v_error();
+	Leaves a = tree_leaves(e, T(c)), b = tree_leaves(e, other);
 	Map by = { 0 };
 	for (int i = 0; i < b.at.n; i++) map_set(e->mem, &by, intern_str(e->names, b.at.at[i].name), &b.at.at[i].v);
 	for (int i = 0; i < a.at.n; i++) {
@@ -516,7 +551,8 @@ static Value do_init_remote(Elab *e, Call *c)
 {
 	int64_t entry = 0;
 	const char *prefix = NULL;
-	if (!want_kind(e, c->arg[0], V_TREE, c->at, "`buffers` of `init_remote`")) return v_error();
+	Tree *buffers = want_tree(e, c->arg[0], c->at, "`buffers` of `init_remote`");
+	if (!buffers) return v_error();
 	if (is_given(c->arg[1]) && !want_int(e, c->arg[1], c->at, "`entry`", &entry)) return v_error();
 	if (is_given(c->arg[2]) && !want_str(e, c->arg[2], c->at, "`prefix` of `init_remote`", &prefix)) return v_error();
 	Leaves l = tree_leaves(e, T(c));
@@ -525,7 +561,7 @@ static Value do_init_remote(Elab *e, Call *c)
 	for (int i = 0; i < l.at.n; i++) {
 		const char *name = l.at.at[i].name;
 		if (l.at.at[i].v.kind != V_FACTORY) return fail(e, E0206, c->at, "`%s` is %s, not a variable factory", name, v_describe(e, l.at.at[i].v));
-		Value buffer = tree_get(e, c->arg[0].u.tree, v_cstr(e->mem, name), c->at);
+		Value buffer = tree_get(e, buffers, v_cstr(e->mem, name), c->at);
 		if (is_error(buffer) || !want_kind(e, buffer, V_BUFFER, c->at, "an entry of `buffers`")) return v_error();
 		const char *full = prefix ? arena_printf(e->mem, "%s.%s", prefix, name) : name;
 		Tensor *t = factory_remote(e, l.at.at[i].v.u.factory, buffer.u.buffer, entry, full, c->at);
@@ -570,14 +606,8 @@ const Builtin tree_methods[] = {
 /* --- making trees: DotTree(), NamedTensors(), from_dict, pack ------------------------------------------------------------------- */
 static Value do_from_dict(Elab *e, Call *c)
 {
-	Tree *t = tree_new(e, TREE_ANY);
-	if (!want_kind(e, c->arg[0], V_DICT, c->at, "the argument of `from_dict`")) return v_error();
-	DICT_EACH(c->arg[0].u.dict, x) {
-		const char *path = path_of(e, x->key, c->at);
-		if (!path || !may_hang(e, t, path, x->val, c->at)) return v_error();
-		insert_path(e, t, path, x->val);
-	}
-	return v_tree(t);
+	Tree *t = want_kind(e, c->arg[0], V_DICT, c->at, "the argument of `from_dict`") ? from_dict(e, c->arg[0].u.dict, c->at) : NULL;
+	return t ? v_tree(t) : v_error();
 }
 
 static Value do_pack(Elab *e, Call *c)
