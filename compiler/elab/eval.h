@@ -174,6 +174,7 @@ Value spec_dict(Elab *e, const Spec *s);
 
 /* --- ops_call.c, tensor.c ---------------------------------------------------------------------------------------------------- */
 Value call_op(Elab *e, const OpDef *def, int inplace, Args *args);
+int   op_arguments(Elab *e, const OpDef *def, Args *a);             /* ops_args.c: streams and specs written out; 0 after a diagnostic */
 Value op_by_name(Elab *e, const char *op, Span at, int n, ...);     /* n Values as positional operands */
 void  help_by_element(Elab *e, Diag *d, const char *op, const char *operands);      /* max → "element by element it is `maximum(…)`" */
 Value tensor_binary(Elab *e, AstOp op, Value a, Value b, Span at);

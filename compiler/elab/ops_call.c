@@ -437,8 +437,10 @@ static Value of_numbers(Elab *e, OpCall *c)
 	return v_error();
 }
 
-Value call_op(Elab *e, const OpDef *def, int inplace, Args *args)
+Value call_op(Elab *e, const OpDef *def, int inplace, Args *given)
 {
+	Args own = *given, *args = &own;
+	if (!op_arguments(e, def, args)) return v_error();
 	OpCall c = { .def = def, .inplace = inplace, .at = args->at, .dtype = -1 };
 	while (def->params[c.np].kind != P_END) c.np++;
 	c.shown = arena_printf(e->mem, "`%s`", op_spelled(def, inplace));

@@ -50,7 +50,7 @@ static void emit_host_load(Emit *e, const Op *op)
 OPDEF(host_load, .type = "HostLoad", .family = "host_io",
 	.params = PARAMS({ "h2d_stream", P_STREAM }, { "name", P_STR, OPTIONAL }, { "init", P_OPT_TENSOR, OPTIONAL }),
 	.traits = EFFECT | NO_GRAD, .out_name = "%s_hostload", .infer = infer_host_load, .buffer = load_buffer, .lower = lower_host_load, .emit = emit_host_load,
-	.doc = "The next entry of a stream from the host; each execution takes one.", .formula = "y = next(h2d_stream)");
+	.doc = "The next entry of a stream from the host; each execution takes one. `host_load(f32[8, 16], name = \"x\")` makes the stream, of what `h2d_stream` takes.", .formula = "y = next(h2d_stream)");
 
 static int infer_host_store(Infer *in)
 {
@@ -73,4 +73,4 @@ static void emit_host_store(Emit *e, const Op *op)
 
 OPDEF(host_store, .type = "HostStore", .family = "host_io", .params = PARAMS({ "d2h_stream", P_STREAM }, { "t", P_TENSOR }), .nout = -1,
 	.traits = EFFECT | NO_GRAD, .infer = infer_host_store, .emit = emit_host_store,
-	.doc = "Appends a tensor to a stream to the host. Shape and dtype are exactly the stream's.", .formula = "d2h_stream << t");
+	.doc = "Appends a tensor to a stream to the host. Shape and dtype are exactly the stream's. `host_store(y, name = \"y\")` makes the stream, of the tensor's spec.", .formula = "d2h_stream << t");

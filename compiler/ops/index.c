@@ -33,7 +33,7 @@ OPDEF(init, .type = "Init", .family = "index",
 	.params = PARAMS({ "shape", P_SHAPE }, { "dtype", P_DTYPE }, { "name", P_STR, OPTIONAL }, { "init_type", P_STR, OPTIONAL, STR_DEFAULT("zero") },
 		{ "meta_shape", P_SHAPE, OPTIONAL }),
 	.traits = NO_GRAD, .infer = infer_init, .emit = emit_init,
-	.doc = "A new tensor: of zeros, or with `init_type = \"undef\"` of contents that must be written before they are read.",
+	.doc = "A new tensor: of zeros, or with `init_type = \"undef\"` of contents that must be written before they are read. A spec may stand for shape and dtype: `init(f32[2, 3])`.",
 	.formula = "y = 0");
 
 /* --- random-access reading ------------------------------------------------------------------------------------ */
