@@ -170,6 +170,12 @@ pxl_status pxl_describe(pxl_ctx *cx, const char *what, const char *name, const c
 	return cx_fail(cx, PXL_EINVAL, "nothing is known about `%s`", what);
 }
 
+const char *did_you_mean(Arena *mem, const char *word, const char *const *known, int n)
+{
+	const char *near = nearest(word, known, n);
+	return near ? arena_printf(mem, "; did you mean `%s`?", near) : ";";
+}
+
 const char *pxl_nearest(const char *word, const char *const *known, int n)
 {
 	return word && known ? nearest(word, known, n) : NULL;

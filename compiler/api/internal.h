@@ -147,6 +147,7 @@ char *cx_strdup(pxl_ctx *cx, const char *s);
 RtAlloc cx_rt_alloc(const pxl_ctx *cx);
 
 pxl_status cx_fail(pxl_ctx *cx, pxl_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+const char *did_you_mean(Arena *mem, const char *word, const char *const *known, int n);      /* "; did you mean `train`?", or ";" */
 pxl_status cx_fail_rt(pxl_ctx *cx, const RtErr *e);              /* the runtime's message, its status */
 Arena *cx_text(pxl_ctx *cx);                                     /* the text arena, emptied */
 

@@ -54,10 +54,14 @@ static pxl_status no_program(Unit *u, const char *name)
 {
 	Buf b = buf_new(&u->mem);
 	int n = elab_program_count(u->elab);
-	for (int i = 0; i < n; i++) buf_printf(&b, "%s`%s`", i ? ", " : "", elab_program_name(u->elab, i));
+	const char **known = NEWN(&u->mem, const char *, n + 1);
+	for (int i = 0; i < n; i++) {
+		known[i] = elab_program_name(u->elab, i);
+		buf_printf(&b, "%s`%s`", i ? ", " : "", known[i]);
+	}
 	if (n == 0) return cx_fail(u->cx, PXL_EINVAL, "this model declares no program");
 	if (!name) return cx_fail(u->cx, PXL_EINVAL, "which program? this model has %s", b.s);
-	return cx_fail(u->cx, PXL_EINVAL, "there is no program `%s`; this model has %s", name, b.s);
+	return cx_fail(u->cx, PXL_EINVAL, "there is no program `%s`%s this model has %s", name, did_you_mean(&u->mem, name, known, n), b.s);
 }
 
 static pxl_status build_ir(Unit *u, BuildCall *c)

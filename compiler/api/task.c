@@ -68,15 +68,18 @@ static pxl_status find_task(Unit *u, void *arg)
 {
 	TaskQuery *q = arg;
 	Buf known = buf_new(&u->mem);
-	for (int i = 0; i < elab_task_count(u->elab); i++) {
-		if (!strcmp(elab_task_name(u->elab, i), q->name)) {
+	int n = elab_task_count(u->elab);
+	const char **names = NEWN(&u->mem, const char *, n + 1);
+	for (int i = 0; i < n; i++) {
+		names[i] = elab_task_name(u->elab, i);
+		if (!strcmp(names[i], q->name)) {
 			q->out = elab_task(u->elab, q->name);
 			return q->out ? PXL_OK : PXL_EMODEL;
 		}
-		buf_printf(&known, "%s`%s`", i ? ", " : "", elab_task_name(u->elab, i));
+		buf_printf(&known, "%s`%s`", i ? ", " : "", names[i]);
 	}
-	if (elab_task_count(u->elab) == 0) return cx_fail(u->cx, PXL_EINVAL, "this model declares no task: a `task %s { … }` says which program to run on which data", q->name);
-	return cx_fail(u->cx, PXL_EINVAL, "there is no task `%s`; this model has %s", q->name, known.s);
+	if (n == 0) return cx_fail(u->cx, PXL_EINVAL, "this model declares no task: a `task %s { … }` says which program to run on which data", q->name);
+	return cx_fail(u->cx, PXL_EINVAL, "there is no task `%s`%s this model has %s", q->name, did_you_mean(&u->mem, q->name, names, n), known.s);
 }
 
 /* the task's own parameters first, so that the command line's win */

@@ -144,7 +144,7 @@ static int apply_settings(Elab *e, Env *env, const Ast *p, int *replicas, int *t
 		if (!strcmp(s->u.setting.name, "replicas")) ok = setting(e, env, s, MOST_REPLICAS, replicas);
 		else if (!strcmp(s->u.setting.name, "host_transfers")) ok = setting(e, env, s, MOST_TRANSFERS, transfers);
 		else {
-			fail_unknown(e, E0101, s->u.setting.name_at.src ? s->u.setting.name_at : s->at, "setting", s->u.setting.name, known, 2);
+			fail_unknown_of(e, E0101, s->u.setting.name_at.src ? s->u.setting.name_at : s->at, "setting", s->u.setting.name, known, 2);
 			ok = 0;
 		}
 		if (!ok) return 0;

@@ -73,9 +73,10 @@ struct Builtin { const char *name, *sig; Value (*fn)(Elab *e, Call *c); };
 /* --- fail.c: diagnostics with the chain of calls; all return V_ERROR ------------------------------------------ */
 Value fail(Elab *e, DiagCode code, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 Diag *fail_diag(Elab *e, DiagCode code, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* "unknown NOUN `name`", with the nearest of the candidates */
 const char *dtype_help(Elab *e, const char *name);       /* for the name of an element type that is none here; NULL for other names */
+/* "unknown NOUN `name`", with the nearest of the candidates; the other lists them all */
 Value fail_unknown(Elab *e, DiagCode code, Span at, const char *noun, const char *name, const char *const *known, int n);
+Value fail_unknown_of(Elab *e, DiagCode code, Span at, const char *noun, const char *name, const char *const *known, int n);
 const char *v_describe(Elab *e, Value v);              /* "an int", "a tensor f32[2, 3]" */
 const char *v_text(Elab *e, Value v);                  /* as inside containers, abridged: for messages */
 
@@ -92,6 +93,7 @@ void  env_set(Elab *e, Env *env, const char *name, Value v);
 Value env_get(Elab *e, Env *env, const char *name, Span at);
 Value env_group_op(Elab *e, Env *env, const char *group, const char *name, Span at);     /* var_updates.NAME, collectives.NAME; unset: no such group here */
 int   env_has(Elab *e, Env *env, const char *name);
+const char *library_help(Elab *e, const char *name);    /* use.c: for a name that the library has, or one of its modules; NULL for others */
 void  env_poison(Elab *e, Env *env, const Ast *a);      /* names that skipped statements would have bound become V_ERROR */
 
 /* --- eval_expr.c, operators.c, index.c, eval_stmt.c ---------------------------------------------------------------- */

@@ -28,11 +28,26 @@ Value fail(Elab *e, DiagCode code, Span at, const char *fmt, ...)
 	return v_error();
 }
 
-Value fail_unknown(Elab *e, DiagCode code, Span at, const char *noun, const char *name, const char *const *known, int n)
+static Diag *unknown(Elab *e, DiagCode code, Span at, const char *noun, const char *name, const char *const *known, int n)
 {
 	Diag *d = fail_diag(e, code, at, "unknown %s `%s`", noun, name);
 	const char *near = nearest(name, known, n);
 	if (near) diag_help(e->ds, d, (Span){ 0, 0, 0 }, "did you mean `%s`?", near);
+	return d;
+}
+
+Value fail_unknown(Elab *e, DiagCode code, Span at, const char *noun, const char *name, const char *const *known, int n)
+{
+	unknown(e, code, at, noun, name, known, n);
+	return v_error();
+}
+
+Value fail_unknown_of(Elab *e, DiagCode code, Span at, const char *noun, const char *name, const char *const *known, int n)
+{
+	Diag *d = unknown(e, code, at, noun, name, known, n);
+	Buf b = buf_new(e->mem);
+	for (int i = 0; i < n; i++) buf_printf(&b, "%s`%s`", i ? ", " : "", known[i]);
+	if (n) diag_note(e->ds, d, (Span){ 0, 0, 0 }, "the %ss are %s", noun, b.s);
 	return v_error();
 }
 

@@ -72,6 +72,7 @@ Value env_get(Elab *e, Env *env, const char *name, Span at)
 	if (find_op(name, &op)) return v_of(V_OPFN, arena_dup(e->mem, &op, sizeof op));
 	if (env->file && env->file->failed) return v_error();     /* it may well be in what could not be read */
 	const char *help = dtype_help(e, name);
+	if (!help) help = library_help(e, name);
 	if (help) {
 		diag_help(e->ds, fail_diag(e, E0101, at, "unknown name `%s`", name), (Span){ 0, 0, 0 }, "%s", help);
 		return v_error();

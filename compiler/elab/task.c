@@ -121,7 +121,7 @@ static const Ast *find_program(Elab *e, const Ast *name)
 		known[i] = e->programs.at[i]->u.program.name;
 		if (known[i] == name->u.name) return e->programs.at[i];
 	}
-	fail_unknown(e, E0703, name->at, "program", name->u.name, known, e->programs.n);
+	fail_unknown_of(e, E0703, name->at, "program", name->u.name, known, e->programs.n);
 	return NULL;
 }
 
@@ -227,7 +227,7 @@ static int read_weights(Reading *r, const Ast *val)
 			return 1;
 		}
 	}
-	fail_unknown(r->e, E0703, val->at, "task", val->u.field.name, known, r->e->tasks.n);
+	fail_unknown_of(r->e, E0703, val->at, "task", val->u.field.name, known, r->e->tasks.n);
 	return 0;
 }
 
@@ -249,7 +249,7 @@ static int read_field(Reading *r, const Ast *f)
 	case F_SAVE:    return read_file_name(r, val, "save", &r->t->save);
 	case F_WEIGHTS: return read_weights(r, val);
 	default:
-		fail_unknown(r->e, E0701, f->u.setting.name_at, "task field", f->u.setting.name, field_names, NFIELD);
+		fail_unknown_of(r->e, E0701, f->u.setting.name_at, "task field", f->u.setting.name, field_names, NFIELD);
 		return 0;
 	}
 }

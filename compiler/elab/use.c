@@ -124,6 +124,38 @@ static void use(Elab *e, File *f, const Ast *name)
 	}
 }
 
+/* --- what the library would have given ----------------------------------------------------------------------------------- */
+static const char *declared(const Ast *a)
+{
+	switch (a->kind) {
+	case A_MODULE: return a->u.module.name;
+	case A_FN: case A_KERNEL: return a->u.fn.name;
+	case A_ASSIGN: return a->u.assign.target->kind == A_NAME ? a->u.assign.target->u.name : "_";
+	default: return "_";
+	}
+}
+
+static int declares(Elab *e, const char *module, const char *name)
+{
+	size_t len;
+	const char *text = lang_std(module, &len);
+	Diags unseen = { .mem = e->mem, .srcs = e->o.srcs };
+	Ast *file = lang_parse(e->mem, e->names, &unseen, source_add(e->o.srcs, module, NULL, text, len));
+	for (int i = 0; i < file->u.list.n; i++)
+		if (declared(file->u.list.at[i]) == name) return 1;
+	return 0;
+}
+
+const char *library_help(Elab *e, const char *name)
+{
+	for (int i = 0; lang_std_name(i) && name[0] != '_'; i++) {
+		const char *module = lang_std_name(i);
+		if (!strcmp(module, name)) return arena_printf(e->mem, "with `use %s` in the file its names stand alone, without `%s.`", name, name);
+		if (declares(e, module, name)) return arena_printf(e->mem, "it is in the library: add `use %s` to the file", module);
+	}
+	return NULL;
+}
+
 /* --- running a file ---------------------------------------------------------------------------------------------------------- */
 static void run_top(Elab *e, File *f, const Ast *a);
 

@@ -73,14 +73,16 @@ int cmd_emit(Cli *c)
 {
 	static const char *const stages[] = { "ast", "ir", "schedule", "dot", "code", "debug", "plan", "c" };
 	enum { NSTAGE = sizeof stages / sizeof *stages };
-	if (c->files.n != 2) return usage(c, "needs a stage and a model: pxlc emit ast|ir|schedule|dot|code|debug|plan|c FILE");
+	char all[200] = "";
+	for (int i = 0; i < NSTAGE; i++) snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "|" : "", stages[i]);
+	if (c->files.n != 2) return usage(c, "needs a stage and a model: pxlc emit %s FILE", all);
 	const char *stage = c->files.at[0];
 	int known = 0;
 	for (int i = 0; i < NSTAGE; i++) known |= !strcmp(stage, stages[i]);
 	if (!known) {
 		const char *near = pxl_nearest(stage, stages, NSTAGE);
-		return usage(c, "there is no stage `%s`; %s%s%sthe stages are ast, ir, schedule, dot, code, plan and c", stage,
-		             near ? "did you mean `" : "", near ? near : "", near ? "`? " : "");
+		return usage(c, "there is no stage `%s`; %s%s%sthe stages are %s", stage, near ? "did you mean `" : "", near ? near : "",
+		             near ? "`? " : "", all);
 	}
 	Host h;
 	int code = host_context(&h, c);

@@ -102,6 +102,14 @@ for stage in ast ir schedule dot plan c; do
 done
 expect 2 "$PXLC" emit shcedule "$T/two.pxl"
 has 'did you mean `schedule`' err
+has 'the stages are ast|ir|schedule|dot|code|debug|plan|c' err
+printf 'program train() { }\nprogram test() { }\ntask train { }\n' > "$T/named.pxl"
+expect 2 "$PXLC" run --program trian "$T/named.pxl"
+has 'there is no program `trian`; did you mean `train`? this model has `train`, `test`' err
+expect 2 "$PXLC" emit ir --program nothing_near "$T/named.pxl"
+has 'there is no program `nothing_near`; this model has `train`, `test`' err
+expect 2 "$PXLC" train --task tarin "$T/named.pxl"
+has 'there is no task `tarin`; did you mean `train`? this model has `train`' err
 expect 0 "$PXLC" bench "$T/two.pxl" --program double --steps 5 --json
 for key in us_median us_p20 us_p80 steps compile_ms peak_bytes threads; do has "\"$key\":"; done
 expect 0 "$PXLC" ops
