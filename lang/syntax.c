@@ -211,7 +211,13 @@ static int misplaced_word(Parse *p, const Wrong *w)
 	switch (w->t.kind) {
 	case T_BUILD: case T_BUILD_GRAD: help = "this name is reserved for the function of a module: `module M() { build(x) { … } }`"; break;
 	case T_USE: help = "`use` stands at the top level of a file"; break;
-	case T_IF: case T_FOR: case T_WHILE: case T_WITH: case T_RETURN: case T_BREAK: case T_CONTINUE: case T_ASSERT:
+	case T_WITH:
+		if (w->before.kind == ')' && !w->t.first) {
+			help = "contexts stand at a `fn` or at `build`: `build(x) with in_sequence() { … }`";
+			break;
+		}
+		/* fall through */
+	case T_IF: case T_FOR: case T_WHILE: case T_RETURN: case T_BREAK: case T_CONTINUE: case T_ASSERT:
 		if (layout_ends_value(w->before.kind) && !(w->open && !w->open->block)) help = "a statement starts on a line of its own";
 		break;
 	case T_IN:

@@ -254,7 +254,7 @@ static void deep(const char *head, const char *part, int n)
 
 static void test_depth(void)
 {
-	static const char *const parts[] = { "(", "[", "-", "not ", "{1: ", "a(", "x if c else ", "2 ** ", "fn() = ", "\"{", "~", "a + ", "a[" };
+	static const char *const parts[] = { "(", "[", "-", "not ", "{1: ", "a(", "x if c else ", "2 ** ", "fn() = ", "\"{", "~", "a + ", "a[", "[*", "fn() with a = ", "[b for a in ", "{1: 2 for a in " };
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) deep("x = ", parts[i], 50000);
 	deep("", "if a { ", 50000);
 	deep("", "if a { } else ", 50000);
