@@ -13,7 +13,8 @@
 
 #include <string.h>
 
-enum { INDENT = 4, LEFT_SIDE = 1 << 20 };      /* what breaking left of `=`, or before `in`, costs more than anywhere else */
+enum { INDENT = 4 };
+enum { LEFT_SIDE = 1 << 20 };      /* what a break left of `=`, or between `for` and `in`, costs more than any other */
 
 /* all that changes while pieces are written */
 typedef struct State {
@@ -108,8 +109,8 @@ static uint32_t put_comment(Format *f, uint32_t at, uint32_t to)
 	return end;
 }
 
-/* What stands between two pieces: comments are written.  Returns how many lines end there after the last of them; `first`: nothing but
- * blanks stands between an opening brace and what comes.  A comment on a line of its own is indented like a statement there. */
+/* What stands between two pieces: comments are written, those on lines of their own indented like a statement there.
+ * Returns how many lines end behind the last of them; `first`: only blanks stand between a `{` and what comes. */
 static int put_gap(Format *f, uint32_t from, uint32_t to, int *first)
 {
 	const char *s = f->p->text->text;
@@ -198,7 +199,9 @@ static void remember(Format *f, State before)
 {
 	int price = break_price(&f->pieces, before.i, before.top, before.unary);
 	if (price >= 0 && before.names) price += LEFT_SIDE;
-	if (price < 0 || (f->price >= 0 && (price > f->price || (price == f->price && f->pieces.at[before.i - 1].opens_block)))) return;
+	/* of equal places the last one, but of braces the first: then `else` follows */
+	int worse = f->price >= 0 && (price > f->price || (price == f->price && f->pieces.at[before.i - 1].opens_block));
+	if (price < 0 || worse) return;
 	f->price = price;
 	f->best = before;
 }

@@ -264,7 +264,8 @@ static int after_native(const Wrong *w) { return w->before.kind == T_NATIVE && w
 static const char *about_for(const Wrong *w)
 {
 	if (w->open->kind == '(') return "a comprehension stands in [ ] or { }";
-	if (w->open->kind == '{' && w->expected && !strcmp(w->expected, "`:`")) return "there are no sets: a comprehension in { } gives keys and values, `{k: v for k, v in xs}`";
+	if (w->open->kind == '{' && w->expected && !strcmp(w->expected, "`:`"))
+		return "there are no sets: a comprehension in { } gives keys and values, `{k: v for k, v in xs}`";
 	return "a comprehension has one `for`; nest another in its value";
 }
 

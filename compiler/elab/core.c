@@ -268,7 +268,7 @@ static Value tensor_extreme(Elab *e, Call *c, const char *name, const char *by_e
 		if (!is_number(a->pos.at[i].v)) continue;
 		Diag *d = fail_diag(e, E0206, a->pos.at[i].at, "a number in a `%s` of tensors", name);
 		diag_label(e->ds, d, "is no operand: behind one tensor it is an axis");
-		help_by_element(e, d, name, i ? arena_printf(e->mem, "a, %s", v_text(e, a->pos.at[i].v)) : arena_printf(e->mem, "%s, a", v_text(e, a->pos.at[i].v)));
+		help_by_element(e, d, name, arena_printf(e->mem, i ? "a, %s" : "%s, a", v_text(e, a->pos.at[i].v)));
 		return v_error();
 	}
 	return or_op(e, c, by_element, host);

@@ -12,7 +12,8 @@ static int values_suffice(Elab *e, const Ast *target, int n, int star)
 	int need = target->u.list.n - (star >= 0);
 	if (star < 0 ? n == need : n >= need) return 1;
 	Diag *d = fail_diag(e, E0103, target->at, "%d names for %d value%s", target->u.list.n, n, n == 1 ? "" : "s");
-	if (star >= 0) diag_label(e->ds, d, "at least %d value%s needed: only the name with a star may get none", need, need == 1 ? " is" : "s are");
+	if (star >= 0)
+		diag_label(e->ds, d, "at least %d value%s needed: only the name with a star may get none", need, need == 1 ? " is" : "s are");
 	return 0;
 }
 

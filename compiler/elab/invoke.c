@@ -106,7 +106,10 @@ static int by_map(Operands *o, Value dict)
 	Elab *e = o->e;
 	if (!is_given(dict)) return 1;
 	if (dict.kind == V_TREE) return by_names(o, dict.u.tree);
-	if (dict.kind != V_DICT) return fail(e, E0206, o->at, "the map of inputs must be a dict or a tree, not %s", v_describe(e, dict)), 0;
+	if (dict.kind != V_DICT) {
+		fail(e, E0206, o->at, "the map of inputs must be a dict or a tree, not %s", v_describe(e, dict));
+		return 0;
+	}
 	Value names = v_dict(e->mem);
 	DICT_EACH(dict.u.dict, x) {
 		if (x->key.kind == V_STR || x->key.kind == V_INT) {

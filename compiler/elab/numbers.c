@@ -57,7 +57,8 @@ static Value whole_prim(const Sum *s, FusePrim p, const Value *x)
 {
 	long long in[3][16] = { { 0 } }, y[16];
 	int n = fuse_prim[p].arity;
-	if ((p == FP_div || p == FP_mod) && !v_number(x[1])) return fail(s->e, E0109, s->at, "`%s` of %s by zero", s->def->name, v_text(s->e, x[0]));
+	if ((p == FP_div || p == FP_mod) && !v_number(x[1]))
+		return fail(s->e, E0109, s->at, "`%s` of %s by zero", s->def->name, v_text(s->e, x[0]));
 	for (int i = 0; i < n; i++) in[i][0] = x[i].kind == V_INT ? x[i].u.i : x[i].u.b;
 	prim_i64(p, y, (long long *[]){ in[0], in[1], in[2] }, 1);
 	if (fuse_prim_truth(p)) return v_bool(y[0] != 0);
@@ -145,7 +146,7 @@ static Value compute(const Sum *s, const Ast *a)
 /* --- the result -------------------------------------------------------------------------------------------------- */
 static int is_operand(ParamKind k) { return k == P_TENSOR || k == P_TENSORS || param_is_scalar(k); }
 
-/* does one of the operands hold: NaN (want 0), infinity or NaN (want 1)? */
+/* is one of the operands so? */
 static int some_operand(const Sum *s, int (*is)(double))
 {
 	for (int i = 0; s->def->params[i].kind != P_END; i++) {

@@ -22,7 +22,8 @@ static Value overflow(Elab *e, AstOp op, int64_t a, int64_t b, Span at)
 static Value float_pow(Elab *e, double a, double b, Span at)
 {
 	double r = pow(a, b);
-	const char *shown = arena_printf(e->mem, a < 0 ? "`(%s) ** %s`" : "`%s ** %s`", v_text(e, v_float(a)), v_text(e, v_float(b)));
+	const char *form = a < 0 ? "`(%s) ** %s`" : "`%s ** %s`";
+	const char *shown = arena_printf(e->mem, form, v_text(e, v_float(a)), v_text(e, v_float(b)));
 	if (a == 0 && b < 0) return fail(e, E0109, at, "zero to a negative power");
 	if (isnan(r) && !isnan(a) && !isnan(b)) return fail(e, E0114, at, "%s is not a number", shown);
 	if (isinf(r) && isfinite(a) && isfinite(b)) return fail(e, E0114, at, "%s is infinite", shown);

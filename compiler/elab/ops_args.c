@@ -51,7 +51,7 @@ static int make_stream(Elab *e, const OpDef *def, Args *a)
 	if (of_kind(a, V_STREAM) || (store ? !t : !of_kind(a, V_SPEC) && !of_kind(a, V_DTYPE))) return 1;
 	if (unnamed) {
 		Diag *d = fail_diag(e, E0203, a->at, "`%s` needs a stream, or a name for the one that it makes", def->name);
-		diag_help(e->ds, d, (Span){ 0, 0, 0 }, store ? "write `host_store(y, name = \"y\")`" : "write `host_load(f32[8, 16], name = \"x\")`");
+		diag_help(e->ds, d, (Span){ 0, 0, 0 }, "write `%s`", store ? "host_store(y, name = \"y\")" : "host_load(f32[8, 16], name = \"x\")");
 		return 0;
 	}
 	Args s = stream_args(e, a, t), own = { .at = a->at };
@@ -74,20 +74,29 @@ static int gives_dtype(const OpDef *def, const Args *a, int dtype, int at)
 static int split_spec(Elab *e, const OpDef *def, Args *a)
 {
 	int shape = param_of_kind(def, P_SHAPE), dtype = param_of_kind(def, P_DTYPE), at = 0;
-	while (shape >= 0 && op_param_at(def, at) != shape) at++;
-	const Arg *given = shape < 0 || dtype < 0 ? NULL : at < a->pos.n ? &a->pos.at[at] : named_arg(a, def->params[shape].name);
+	if (shape < 0 || dtype < 0) return 1;
+	while (op_param_at(def, at) != shape) at++;
+	int by_position = at < a->pos.n, next = by_position && op_param_at(def, at + 1) == dtype;
+	const Arg *given = by_position ? &a->pos.at[at] : named_arg(a, def->params[shape].name);
 	if (!given || given->v.kind != V_SPEC) return 1;
 	Spec s = *given->v.u.spec;
-	if (gives_dtype(def, a, dtype, at)) return fail(e, E0204, given->at, "`%s` gets its dtype twice: the spec has one", def->name), 0;
 	Args own = { .at = a->at };
-	for (int i = 0; i < a->pos.n; i++) {
-		args_add(e, &own, NULL, i == at ? v_shape(e->mem, s.shape) : a->pos.at[i].v, a->pos.at[i].at);
-		if (i == at && op_param_at(def, at + 1) == dtype) args_add(e, &own, NULL, v_dtype(s.dtype), given->at);
+	if (gives_dtype(def, a, dtype, at)) {
+		fail(e, E0204, given->at, "`%s` gets its dtype twice: the spec has one", def->name);
+		return 0;
 	}
-	for (int i = 0; i < a->named.n; i++)
-		args_add(e, &own, a->named.at[i].name, &a->named.at[i] == given ? v_shape(e->mem, s.shape) : a->named.at[i].v, a->named.at[i].at);
-	if (at >= a->pos.n || op_param_at(def, at + 1) != dtype) args_add(e, &own, def->params[dtype].name, v_dtype(s.dtype), given->at);
-	if (s.has_meta && op_param(def, "meta_shape") >= 0 && !named_arg(a, "meta_shape")) args_add(e, &own, "meta_shape", v_shape(e->mem, s.meta), given->at);
+	for (int i = 0; i < a->pos.n; i++) {
+		const Arg *x = &a->pos.at[i];
+		args_add(e, &own, NULL, x == given ? v_shape(e->mem, s.shape) : x->v, x->at);
+		if (x == given && next) args_add(e, &own, NULL, v_dtype(s.dtype), x->at);
+	}
+	for (int i = 0; i < a->named.n; i++) {
+		const Arg *x = &a->named.at[i];
+		args_add(e, &own, x->name, x == given ? v_shape(e->mem, s.shape) : x->v, x->at);
+	}
+	if (!next) args_add(e, &own, def->params[dtype].name, v_dtype(s.dtype), given->at);
+	int meta = s.has_meta && op_param(def, "meta_shape") >= 0 && !named_arg(a, "meta_shape");
+	if (meta) args_add(e, &own, "meta_shape", v_shape(e->mem, s.meta), given->at);
 	*a = own;
 	return 1;
 }

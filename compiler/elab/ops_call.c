@@ -430,8 +430,8 @@ static int attributes_fit(Elab *e, OpCall *c)
 
 static Value of_numbers(Elab *e, OpCall *c)
 {
-	int name = op_param(c->def, "name");
-	if (!c->name && (name < 0 || !is_given(c->val[name]))) return attributes_fit(e, c) ? op_of_numbers(e, c->def, c->val, c->at) : v_error();
+	int i = op_param(c->def, "name"), named = c->name || (i >= 0 && is_given(c->val[i]));
+	if (!named) return attributes_fit(e, c) ? op_of_numbers(e, c->def, c->val, c->at) : v_error();
 	Diag *d = fail_diag(e, E0206, c->at, "%s of numbers is a number, which has no name", c->shown);
 	diag_help(e->ds, d, (Span){ 0, 0, 0 }, "`constant(2.0, f32, name = \"x\")` is a tensor with a name");
 	return v_error();

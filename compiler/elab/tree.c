@@ -606,7 +606,8 @@ const Builtin tree_methods[] = {
 /* --- making trees: DotTree(), NamedTensors(), from_dict, pack ------------------------------------------------------------------- */
 static Value do_from_dict(Elab *e, Call *c)
 {
-	Tree *t = want_kind(e, c->arg[0], V_DICT, c->at, "the argument of `from_dict`") ? from_dict(e, c->arg[0].u.dict, c->at) : NULL;
+	if (!want_kind(e, c->arg[0], V_DICT, c->at, "the argument of `from_dict`")) return v_error();
+	Tree *t = from_dict(e, c->arg[0].u.dict, c->at);
 	return t ? v_tree(t) : v_error();
 }
 
