@@ -1,6 +1,6 @@
 # Makefile — build/pxlc, build/libpxl.a, build/libpxl.so.
 #
-#   make            the tools            make test       every test (make test SAN=1: under ASan and UBSan; SAN=thread: TSan)
+#   make            the tools            make test       every test; T="NAME…" chooses some; SAN=1: under ASan and UBSan; SAN=thread: TSan
 #   make demo       train and test MNIST make bench      ratios against peers (make deps-bench)
 #   make install    DESTDIR and PREFIX   make bless      rewrite golden files from what is printed now
 #   make deps       install what is missing (Debian packages)

@@ -5,7 +5,8 @@
  *   int main(void) { …; return check_done(); }
  *
  * Each passed assertion that names rules is printed as `shown R48` for docs/coverage.md; a failed one
- * prints its place and text, and the program goes on.  One whose condition crashes says its rules too. */
+ * prints its place and text, and the program goes on.  One whose condition crashes prints its rules too.
+ * A program in which nothing was checked fails.  One that cannot run here ends with check_skip("why"). */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
 
@@ -62,7 +63,14 @@ static inline void check_str(const char *ids, const char *got, const char *want,
 static inline int check_done(void)
 {
 	printf("checks %d passed, %d failed\n", check_passed, check_failed);
-	return check_failed != 0;
+	return check_failed != 0 || check_passed == 0;
+}
+
+/* ends a program whose checks this machine cannot run */
+static inline int check_skip(const char *why)
+{
+	printf("%s\n", why);
+	return 77;
 }
 
 #endif

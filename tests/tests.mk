@@ -2,11 +2,15 @@
 TEST_DIRS := tests/lang tests/ir tests/ops tests/api tests/runtime tests/graphs
 TEST_SRC  := $(foreach d,$(TEST_DIRS),$(wildcard $(d)/*.c))
 TEST_BIN  := $(TEST_SRC:tests/%.c=$(BUILD)/t/%)
-TEST_HDR  := $(wildcard tests/*.h tests/*/*.h tests/*/*/*.h) runtime/kernels/accuracy.def
 
-$(BUILD)/t/%: tests/%.c $(TEST_HDR) $(BUILD)/libpxl-internal.a
+# an object and a program each: a change of the library links programs anew, and compiles none
+TEST_OBJ  := $(TEST_SRC:%.c=$(BUILD)/o/%.o)
+.SECONDARY: $(TEST_OBJ)
+$(TEST_OBJ): | $(GEN_SRC)
+$(BUILD)/t/%: $(BUILD)/o/tests/%.o $(BUILD)/libpxl-internal.a
 	@mkdir -p $(@D)
-	$(call say,cc $<) $(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
+	$(call say,ld $@) $(CC) $(LDSAN) -o $@ $^ $(LIBS)
+-include $(TEST_OBJ:.o=.d)
 
 # fuzz targets: in `make test` each runs over its corpus; `make fuzz` builds build/fuzz/bin/NAME, to be run with a corpus
 # directory and libFuzzer's options
@@ -26,14 +30,22 @@ $(BUILD)/bin/%: tests/fuzz/%.c $(BUILD)/libpxl-internal.a
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(ALLCFLAGS) -fsanitize=fuzzer -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
 
-test: all $(TEST_BIN)
-	@BUILD=$(BUILD) sh tests/run
-bless: all $(TEST_BIN)
-	@BUILD=$(BUILD) BLESS=1 sh tests/run
+# make test T="NAME…" builds and runs the tests whose name contains a NAME, and nothing else
+ifdef T
+  named      = $(foreach w,$(T),$(foreach n,$1,$(if $(findstring $w,$(n:$(BUILD)/t/%=%)),$n)))
+  TEST_SH   := $(call named,$(shell find tests -name '*_test.sh'))
+  TEST_NEEDS = $(call named,$(TEST_BIN)) $(if $(TEST_SH),all)
+else
+  TEST_NEEDS = all $(TEST_BIN)
+endif
+test: $(TEST_NEEDS)
+	@BUILD=$(BUILD) sh tests/run $(T)
+bless: $(TEST_NEEDS)
+	@BUILD=$(BUILD) BLESS=1 sh tests/run $(T)
 
 # what takes too long for every day; docs/long-tests.md keeps what it said last
 LONG_BIN := $(patsubst tests/%.c,$(BUILD)/t-long/%,$(wildcard tests/long/*.c))
-$(BUILD)/t-long/%: tests/%.c $(TEST_HDR) $(BUILD)/libpxl-internal.a
+$(BUILD)/t-long/%: tests/%.c $(BUILD)/libpxl-internal.a
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(ALLCFLAGS) $(LDSAN) -o $@ $< $(BUILD)/libpxl-internal.a $(LIBS)
 test-long: all $(LONG_BIN)
@@ -42,6 +54,7 @@ test-long: all $(LONG_BIN)
 
 # docs/coverage.md from the assertions of the last `make test`
 coverage:
+	@ls $(BUILD)/log/*.result | sed "s/\\.result$$//" | xargs sed -n "s/^shown //p" > $(BUILD)/log/shown
 	sh tools/coverage.sh $(BUILD)/log/shown > docs/coverage.md
 
 # Against others: tests/bench/bench.py says how.  ROWS="train soft" chooses rows, PXL_PEERS a place for the peers' venv that survives `make clean`.

@@ -1,4 +1,5 @@
-/* bits_test.c — the number of threads, and who compiles the emitted C, do not show in any bit of a training run. */
+/* bits_test.c — the number of threads, and who compiles the emitted C, do not show in any bit of a training run.
+ * tests/run: on one processor too */
 #define _GNU_SOURCE                          /* cpu_set_t */
 #include <sched.h>
 #include <stdlib.h>

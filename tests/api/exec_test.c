@@ -1,5 +1,7 @@
 /* exec_test.c — whole programs: every model in tests/exec and examples/guide, run as its comments say and compared.
  *
+ * A comment that is a word and a colon must be one of these; anything else is refused, so that no expectation is lost to a typo.
+ *
  *   # shows: R175 A50          rules that the file's expectations show; may stand at the end of a line
  *   # program: p               begins a case; without it the only program is meant
  *   # set: n = 3               a parameter
@@ -65,6 +67,13 @@ static void add_set(Case *c, const char *rest)
 	c->nset++;
 }
 
+/* `# word: …` that is none of the above */
+static int is_unknown(const char *line)
+{
+	size_t n = !strncmp(line, "# ", 2) ? strspn(line + 2, "abcdefghijklmnopqrstuvwxyz_") : 0;
+	return n && line[2 + n] == ':';
+}
+
 static int read_cases(char *text, Case *cases)
 {
 	int n = 0, begun = 0;
@@ -88,6 +97,7 @@ static int read_cases(char *text, Case *cases)
 		else if (directive(line, "fails", &rest)) snprintf(c->fails, sizeof c->fails, "%s", rest);
 		else if (directive(line, "error", &rest)) sscanf(rest, "%15s %d", c->error, &c->error_line);
 		else if (directive(line, "in", &rest) || directive(line, "var", &rest) || directive(line, "expect", &rest)) c->line[c->nline++] = line + 2;
+		else if (is_unknown(line)) printf("%s: unknown directive: %s\n", check_where, line), CHECK("", !"every directive is known");
 	}
 	return n + 1;
 }
@@ -252,6 +262,7 @@ static void one_file(const char *path, int level, pxl_jit jit)
 {
 	static Case cases[MAX_CASE];
 	char *text = slurp(path);
+	check_where = path;
 	int n = read_cases(text, cases);
 	pxl_options o = PXL_OPTIONS_INIT;
 	o.print = on_print;
@@ -260,7 +271,6 @@ static void one_file(const char *path, int level, pxl_jit jit)
 	o.log_user = printed;
 	o.verify = 1;
 	printed[0] = 0;
-	check_where = path;
 	for (int i = 0; i < n; i++) {
 		pxl_model *m = NULL;
 		Run r = { .file = path, .c = &cases[i] };
@@ -309,7 +319,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < n; i++) {
 		one_file(paths[i], 0, PXL_JIT_TCC);
 		one_file(paths[i], 2, PXL_JIT_TCC);
-		if (getenv("PXL_TEST_CC")) one_file(paths[i], 2, PXL_JIT_CC);
+		one_file(paths[i], 2, PXL_JIT_CC);
 		free(paths[i]);
 	}
 	return check_done();

@@ -1,5 +1,6 @@
 /* threads_test.c — several models and sessions in one process: each thread with its own, and sessions of one program in several
- * threads at once. */
+ * threads at once.
+ * tests/run: on one processor too */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The page on speed is made from what was measured: tables change, words stay, and what was not measured keeps its table.
 . tests/cli/lib.sh
-command -v python3 > /dev/null || { echo 'no python3: not tested'; exit 0; }
+command -v python3 > /dev/null || skip 'there is no python3'
 
 cat > "$T/bench.jsonl" <<'END'
 {"kind": "machine", "cpu": "CPU", "cores": 2, "kernel": "6", "flags": ["avx2"], "l1d": "32K", "l2": "1M", "l3": "32M", "cc": "cc 1", "commit": "abc", "date": "2000-01-01", "load": 0.1, "gflops": [100, 200], "l2_read": [90, 180], "l3_read": [50, 90], "dram_read": [20, 30], "dram_copy": [10, 20], "peers": {"eager": "9.9"}}

@@ -3,24 +3,33 @@ B=${BUILD:-build}
 PXLC=$PWD/$B/pxlc
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT
-bad=0
+bad=0 passed=0 failed=0
+
+# every check goes through these two
+ok() { passed=$((passed + 1)); }
+not_ok() { failed=$((failed + 1)); bad=1; echo "FAILED: $*"; }
 
 # check TEXT COMMAND… : the command succeeds
 check() {
 	what=$1; shift
-	if "$@"; then :; else echo "FAILED: $what"; bad=1; fi
+	if "$@"; then ok; else not_ok "$what"; fi
 }
 # expect CODE COMMAND… : the command exits with CODE; its output is in $T/out and $T/err
 expect() {
 	want=$1; shift
 	"$@" > "$T/out" 2> "$T/err" < /dev/null
 	got=$?
-	if [ "$got" != "$want" ]; then
-		echo "FAILED: exit $got, expected $want: $*"
-		head -n 20 "$T/out" "$T/err"
-		bad=1
-	fi
+	if [ "$got" = "$want" ]; then ok; else not_ok "exit $got, expected $want: $*"; head -n 20 "$T/out" "$T/err"; fi
 }
-has() { grep -qF -- "$1" "$T/${2:-out}" || { echo "FAILED: no \`$1\` in ${2:-out}:"; head -n 20 "$T/${2:-out}"; bad=1; }; }
-hasnt() { if grep -qF -- "$1" "$T/${2:-out}"; then echo "FAILED: \`$1\` in ${2:-out}"; head -n 20 "$T/${2:-out}"; bad=1; fi; }
-done_here() { [ $bad = 0 ] && for r in "$@"; do echo "shown $r @$0"; done; exit $bad; }
+# the text is, or is not, in $T/out or another file there
+has() { if grep -qF -- "$1" "$T/${2:-out}"; then ok; else not_ok "no \`$1\` in ${2:-out}:"; head -n 20 "$T/${2:-out}"; fi; }
+hasnt() { if grep -qF -- "$1" "$T/${2:-out}"; then not_ok "\`$1\` in ${2:-out}:"; head -n 20 "$T/${2:-out}"; else ok; fi; }
+# skip WHY : ends a test that this machine cannot run
+skip() { echo "$*"; exit 77; }
+# the end of a test; RULES are shown if all of it passed
+done_here() {
+	[ $bad = 0 ] && for r in "$@"; do echo "shown $r @$0"; done
+	[ $bad = 0 ] || [ $failed != 0 ] || failed=1
+	echo "checks $passed passed, $failed failed"
+	exit $bad
+}

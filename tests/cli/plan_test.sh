@@ -1,10 +1,6 @@
 # plan_test.sh — every program of the examples, and of the benchmarks, is planned within 1.1 times of what must live at once: each graph's
 # frame, its callees' included.  And so is one whose blocks fit badly when each is placed as it comes.
-set -u
-B=${BUILD:-build}
-T=$(mktemp -d)
-trap 'rm -rf "$T"' EXIT
-bad=0
+. tests/cli/lib.sh
 
 plans() {                                               # FILE: a line for each graph: file, program, level, frame, bound
 	programs=$(sed -n 's/^program \([A-Za-z_][A-Za-z_0-9]*\).*/\1/p' "$1")
@@ -31,5 +27,5 @@ BEGIN {
 }' > "$T/scattered.pxl"
 
 for f in $(find examples -name '*.pxl' | LC_ALL=C sort) tests/bench/chains.pxl "$T/scattered.pxl"; do plans "$f"; done > "$T/all"
-awk '$4 > 1.1 * $5 { print "frame too large: " $0; bad = 1 } { n++ } END { if (n < 60) { print "only " n " graphs"; bad = 1 } exit bad }' "$T/all" || bad=1
-exit $bad
+awk '$4 > 1.1 * $5 { print "frame too large: " $0; bad = 1 } { n++ } END { if (n < 60) { print "only " n " graphs"; bad = 1 } exit bad }' "$T/all" && ok || not_ok 'frames are within 1.1 of their bound'
+done_here

@@ -9,7 +9,7 @@ one() {
 	got=$?
 	[ $got = 1 ] || { echo "FAILED: $model exits $got"; head -n 5 "$T/err"; bad=1; }
 	if [ "${BLESS:-}" = 1 ]; then cp "$T/err" "$err"; fi
-	if diff -u "$err" "$T/err"; then sed -n "s|^# shows: \(.*\)|shown \1 @$model|p" "$model"; else bad=1; fi
+	if diff -u "$err" "$T/err"; then ok; sed -n "s|^# shows: \(.*\)|shown \1 @$model|p" "$model"; else not_ok "$model"; fi
 }
 for f in tests/wrong/*.pxl; do one "$f" check; n=$((n + 1)); done
 for f in tests/wrong/tasks/*.pxl; do one "$f" train --save ''; n=$((n + 1)); done

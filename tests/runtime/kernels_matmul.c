@@ -1,6 +1,7 @@
 /* kernels_matmul.c — matrix products against plain C in double: every type, transposition, odd size and batch, and a tail that
  * sees each element once; bits do not depend on the number of threads.  Operands rounded to bf16: a tighter bound, and
- * the same bits from every instruction set. */
+ * the same bits from every instruction set.
+ * tests/run: on one processor too */
 #include "tests/runtime/kernels.h"
 
 typedef struct Case { DType t; long m, n, k; int ta, tb, act, bias; double alpha, beta; int nb; long bdim[2]; long pad; int bcast_b, bf16; } Case;

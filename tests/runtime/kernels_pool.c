@@ -1,5 +1,6 @@
 /* kernels_pool.c — each and the pool: pieces, faults, nesting, several lanes at once, and no threads but ours;
- * print_tensor's text; the checks of integer operands. */
+ * print_tensor's text; the checks of integer operands.
+ * tests/run: on one processor too */
 #include "tests/runtime/kernels.h"
 
 #include <dirent.h>

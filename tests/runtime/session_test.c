@@ -1,4 +1,5 @@
-/* session_test.c — sessions on programs written by hand: streams, when weights move, replicas, faults. */
+/* session_test.c — sessions on programs written by hand: streams, when weights move, replicas, faults.
+ * tests/run: on one processor too */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
