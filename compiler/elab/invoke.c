@@ -439,36 +439,57 @@ static Value parent_to_graph(Elab *e, Call *c)
 	return fail(e, E0432, c->at, "`%s` is not an input of the call", c->arg[0].u.tensor->name);
 }
 
-/* which branch the operand of a conditional belongs to (R189) */
+static Value no_branches(Elab *e, Span at) { return fail(e, E0432, at, "only the call of a conditional has branches"); }
+
+/* R189: a predicate, and four index maps */
 static Value in_then_branch(Elab *e, Call *c)
 {
 	int64_t i;
 	Op *op = R(c);
-	if (!is_conditional(op)) return fail(e, E0432, c->at, "only the call of a conditional has branches");
+	if (!is_conditional(op)) return no_branches(e, c->at);
 	if (!want_int(e, c->arg[0], c->at, "the position", &i)) return v_error();
 	if (i >= 1 && i < op->in.n) return v_bool(i < first_of(op, 1));
 	return fail(e, E0104, c->at, "operand %lld belongs to no branch: those of branches are 1 to %d", (long long)i, op->in.n - 1);
 }
 
-/* the four index maps; a conditional's take `then_branch` */
-static Value input_number(Elab *e, Call *c, int to_parent)
+/* *branch is the default where `then_branch` is not given; 0 after a diagnostic */
+static int want_branch(Elab *e, Call *c, int *branch)
 {
-	Op *op = R(c);
-	int then = 1;
-	int64_t i;
-	if (!want_int(e, c->arg[0], c->at, "the position", &i)) return v_error();
-	if (is_given(c->arg[1]) && !want_bool(e, c->arg[1], c->at, "`then_branch`", &then)) return v_error();
-	int branch = is_conditional(op) && !then, first = first_of(op, branch), n = op->callee[branch]->inputs.n;
-	if (to_parent ? i >= 0 && i < n : i >= first && i < first + n) return v_int(to_parent ? first + i : i - first);
-	return fail(e, E0104, c->at, "there is no input number %lld here", (long long)i);
+	int then;
+	if (!is_given(c->arg[1])) return 1;
+	if (!is_conditional(R(c))) return no_branches(e, c->at), 0;
+	if (!want_bool(e, c->arg[1], c->at, "`then_branch`", &then)) return 0;
+	*branch = !then;
+	return 1;
 }
 
-static Value input_to_parent(Elab *e, Call *c) { return input_number(e, c, 1); }
-static Value input_to_graph(Elab *e, Call *c)  { return input_number(e, c, 0); }
+static Value no_input(Elab *e, Call *c, int64_t i) { return fail(e, E0104, c->at, "there is no input number %lld here", (long long)i); }
+
+static Value input_to_parent(Elab *e, Call *c)
+{
+	int64_t i;
+	int branch = 0;
+	if (!want_int(e, c->arg[0], c->at, "the position", &i) || !want_branch(e, c, &branch)) return v_error();
+	return i >= 0 && i < R(c)->callee[branch]->inputs.n ? v_int(first_of(R(c), branch) + i) : no_input(e, c, i);
+}
+
+/* the position says which branch is meant */
+static Value input_to_graph(Elab *e, Call *c)
+{
+	const Op *op = R(c);
+	int64_t i;
+	if (!want_int(e, c->arg[0], c->at, "the position", &i)) return v_error();
+	int branch = is_conditional(op) && i >= first_of(op, 1);
+	if (!want_branch(e, c, &branch)) return v_error();
+	i -= first_of(op, branch);
+	return i >= 0 && i < op->callee[branch]->inputs.n ? v_int(i) : no_input(e, c, i + first_of(op, branch));
+}
+
+/* branches share their results */
 static Value output_same(Elab *e, Call *c)
 {
-	int i;
-	return position(e, c, R(c)->out.n, "outputs", &i) ? v_int(i) : v_error();
+	int i, branch = 0;
+	return position(e, c, R(c)->out.n, "outputs", &i) && want_branch(e, c, &branch) ? v_int(i) : v_error();
 }
 
 static Value set_modified(Elab *e, Call *c)
@@ -491,7 +512,7 @@ const Builtin call_methods[] = {
 	{ "graph_to_parent", "t", graph_to_parent }, { "parent_to_graph", "t", parent_to_graph },
 	{ "graph_to_parent_input_index", "position then_branch?", input_to_parent },
 	{ "parent_to_graph_input_index", "position then_branch?", input_to_graph },
-	{ "graph_to_parent_output_index", "position", output_same }, { "parent_to_graph_output_index", "position", output_same },
-	{ "is_in_then_branch", "position", in_then_branch },
+	{ "graph_to_parent_output_index", "position then_branch?", output_same }, { "parent_to_graph_output_index", "position then_branch?", output_same },
+	{ "is_parent_index_in_then_branch", "position", in_then_branch }, { "is_in_then_branch", "position", in_then_branch },
 	{ "set_parent_input_modified", "t infer_modified_regions?", set_modified }, { NULL, NULL, NULL }
 };
