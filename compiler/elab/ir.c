@@ -44,11 +44,20 @@ void ir_set_field(Elab *e, Ir *ir, const char *name, Value v, Span at)
 	else fail(e, E0113, at, "`%s` of a program cannot be assigned", name);
 }
 
+/* those that an op of any graph reads or writes */
 static Value streams(Elab *e, Call *c, int is_input)
 {
 	Value v = v_list(e->mem);
-	for (int i = 0; i < I(c)->streams.n; i++)
-		if (I(c)->streams.at[i]->is_input == is_input) list_push(e->mem, v.u.list, v_of(V_STREAM, I(c)->streams.at[i]));
+	const Ir *ir = I(c);
+	char *used = NEWN(e->mem, char, ir->streams.n + 1);
+	for (int g = 0; g < ir->graphs.n; g++)
+		for (int i = 0; i < ir->graphs.at[g]->ops.n; i++) {
+			const Op *op = ir->graphs.at[g]->ops.at[i];
+			for (int k = 0; k < op_transfers(op); k++)
+				if (op_transfer(op, k).stream) used[op_transfer(op, k).stream->index] = 1;
+		}
+	for (int i = 0; i < ir->streams.n; i++)
+		if (used[i] && ir->streams.at[i]->is_input == is_input) list_push(e->mem, v.u.list, v_of(V_STREAM, ir->streams.at[i]));
 	return v;
 }
 
