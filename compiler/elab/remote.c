@@ -67,18 +67,39 @@ static Value do_validate(Elab *e, Call *c)
 	return v_error();
 }
 
-static Value do_set_info(Elab *e, Call *c)
+static Value set_variable(Elab *e, Call *c)
 {
 	int64_t entry;
-	if (!want_kind(e, c->arg[0], V_TENSOR, c->at, "the variable") || !want_int(e, c->arg[1], c->at, "`entry`", &entry)) return v_error();
+	if (!want_kind(e, c->arg[0], V_TENSOR, c->at, "`variable`") || !want_int(e, c->arg[1], c->at, "`entry`", &entry)) return v_error();
 	e->b.at = c->at;
 	return ir_set_remote(&e->b, c->arg[0].u.tensor, B(c), entry) ? v_none() : v_error();
+}
+
+static Value set_entries(Elab *e, Call *c)
+{
+	Spec s = B(c)->spec;
+	int64_t n;
+	if (!want_dtype(e, c->arg[0], c->at, "`tensor_dtype`", &s.dtype) || !want_shape(e, c->arg[1], c->at, "`tensor_shape`", &s.shape)) return v_error();
+	if (!want_int(e, c->arg[2], c->at, "`entries`", &n)) return v_error();
+	e->b.at = c->at;
+	return ir_set_buffer(&e->b, B(c), s, n) ? v_none() : v_error();
+}
+
+/* Two signatures: which entry a variable stands for, and, as in PopXL, what the entries are. The first argument tells. */
+static Value do_set_info(Elab *e, Call *c)
+{
+	static const Builtin forms[] = { { "set_remote_buffer_info", "variable entry", set_variable },
+	                                 { "set_remote_buffer_info", "tensor_dtype tensor_shape entries", set_entries } };
+	const Args *a = c->args;
+	int of_variable = a->pos.n > 0 && a->pos.at[0].v.kind == V_TENSOR;
+	for (int i = 0; i < a->named.n; i++) of_variable |= !strcmp(a->named.at[i].name, "variable");
+	return call_builtin(e, &forms[!of_variable], c->self, c->args);
 }
 
 const Builtin buffer_methods[] = {
 	{ "remote_buffer_id", NULL, get_id }, { "tensor_shape", NULL, get_shape }, { "tensor_dtype", NULL, get_dtype }, { "spec", NULL, get_spec },
 	{ "entries", NULL, get_entries }, { "meta_shape", NULL, get_meta }, { "validate_tensor_matches_buffer", "t", do_validate },
-	{ "set_remote_buffer_info", "variable entry", do_set_info }, { NULL, NULL, NULL }
+	{ "set_remote_buffer_info", "*args **named", do_set_info }, { NULL, NULL, NULL }
 };
 
 void set_buffer_field(Elab *e, RemoteBuffer *b, const char *name, Value v, Span at)
@@ -87,7 +108,7 @@ void set_buffer_field(Elab *e, RemoteBuffer *b, const char *name, Value v, Span 
 	Shape s;
 	e->b.at = at;
 	if (!strcmp(name, "entries")) {
-		if (want_int(e, v, at, "`entries`", &n)) ir_set_entries(&e->b, b, n);
+		if (want_int(e, v, at, "`entries`", &n)) ir_set_buffer(&e->b, b, b->spec, n);
 	} else if (!strcmp(name, "meta_shape")) {
 		if (!want_shape(e, v, at, "`meta_shape`", &s)) return;
 		b->spec.has_meta = s.rank > 0;

@@ -239,7 +239,8 @@ Tensor *ir_variable(Build *b, HostArray *data, const char *name);       /* main 
 void    ir_output(Build *b, Tensor *t);
 Stream *ir_stream(Build *b, int is_input, Spec spec, const char *name); /* name NULL: h2d_stream / d2h_stream */
 RemoteBuffer *ir_buffer(Build *b, Spec spec, int64_t entries);              /* NULL after a diagnostic */
-int     ir_set_entries(Build *b, RemoteBuffer *r, int64_t entries);          /* 0 after a diagnostic: something uses an entry beyond */
+/* other entries for r; 0 after a diagnostic: something uses an entry beyond, or the shape or dtype of one */
+int     ir_set_buffer(Build *b, RemoteBuffer *r, Spec spec, int64_t entries);
 /* makes variable t stand for an entry (R336, R340); t must not be used by ops. 0 after a diagnostic */
 int     ir_set_remote(Build *b, Tensor *t, RemoteBuffer *r, int64_t entry);
 

@@ -47,27 +47,39 @@ static int beyond(Build *b, const RemoteBuffer *r, int64_t entries, int64_t used
 	return 1;
 }
 
-static int op_beyond(Build *b, const RemoteBuffer *r, int64_t entries, const Op *op)
+/* A use settles shape and dtype, and that there are more entries than it needs. */
+static int stays(Build *b, const RemoteBuffer *r, Spec spec, int64_t entries, int64_t used, Span at)
 {
-	int64_t offset;
-	for (int i = 0; i < op_transfers(op); i++) {
-		Transfer t = op_transfer(op, i);
-		if (t.buffer == r && t.offset && constant_offset(t.offset, &offset) && beyond(b, r, entries, offset, op->at)) return 1;
-	}
+	if (spec.dtype == r->spec.dtype && shape_eq(spec.shape, r->spec.shape)) return !beyond(b, r, entries, used, at);
+	Diag *d = diag(b->ir->ds, E0640, b->at, "remote buffer %d cannot change to entries of %s", r->id + 1, spec_str(b->ir->mem, spec.dtype, spec.shape));
+	diag_note(b->ir->ds, d, at, "it is used here, with entries of %s", spec_str(b->ir->mem, r->spec.dtype, r->spec.shape));
 	return 0;
 }
 
-int ir_set_entries(Build *b, RemoteBuffer *r, int64_t entries)
+static int op_stays(Build *b, const RemoteBuffer *r, Spec spec, int64_t entries, const Op *op)
+{
+	for (int i = 0; i < op_transfers(op); i++) {
+		int64_t offset = -1;                     /* not known until it runs */
+		Transfer t = op_transfer(op, i);
+		if (t.buffer != r || !t.offset) continue;
+		constant_offset(t.offset, &offset);
+		if (!stays(b, r, spec, entries, offset, op->at)) return 0;
+	}
+	return 1;
+}
+
+int ir_set_buffer(Build *b, RemoteBuffer *r, Spec spec, int64_t entries)
 {
 	Ir *ir = b->ir;
-	if (!ir_writable(b, "an entry") || !entries_fit(b, r->spec, entries)) return 0;
+	if (!ir_writable(b, "a remote buffer") || !entries_fit(b, spec, entries)) return 0;
 	for (int g = 0; g < ir->graphs.n; g++)
 		for (int i = 0; i < ir->graphs.at[g]->ops.n; i++)
-			if (op_beyond(b, r, entries, ir->graphs.at[g]->ops.at[i])) return 0;
+			if (!op_stays(b, r, spec, entries, ir->graphs.at[g]->ops.at[i])) return 0;
 	for (int i = 0; i < ir->main->tensors.n; i++) {
 		const Tensor *t = ir->main->tensors.at[i];
-		if (t->remote == r && beyond(b, r, entries, t->entry, t->at)) return 0;
+		if (t->remote == r && !stays(b, r, spec, entries, t->entry, t->at)) return 0;
 	}
+	r->spec = spec;
 	r->entries = entries;
 	return 1;
 }
