@@ -210,7 +210,6 @@ const Builtin graph_builtins[] = {
 
 static Value get_inputs(Elab *e, Call *c)  { return v_tensors(e->mem, G(c)->inputs.at, G(c)->inputs.n); }
 static Value get_outputs(Elab *e, Call *c) { return v_tensors(e->mem, G(c)->outputs.at, G(c)->outputs.n); }
-static Value get_name(Elab *e, Call *c)    { return v_cstr(e->mem, G(c)->name ? G(c)->name : ""); }
 static Value get_id(Elab *e, Call *c)      { return v_cstr(e->mem, G(c)->id); }
 static Value get_ir(Elab *e, Call *c)      { (void)e; return v_ir(G(c)->ir); }
 static Value get_main(Elab *e, Call *c)    { return v_graph(e, G(c)->ir->main); }
@@ -318,7 +317,7 @@ static Value do_unhook(Elab *e, Call *c)
 }
 
 const Builtin graph_methods[] = {
-	{ "inputs", NULL, get_inputs }, { "outputs", NULL, get_outputs }, { "name", NULL, get_name }, { "id", NULL, get_id },
+	{ "inputs", NULL, get_inputs }, { "outputs", NULL, get_outputs }, { "name", NULL, get_id }, { "id", NULL, get_id },
 	{ "ir", NULL, get_ir }, { "main_graph", NULL, get_main },
 	{ "inputs_by_name", NULL, get_by_name }, { "tensors", NULL, get_tensors }, { "variables", NULL, get_variables },
 	{ "constants", NULL, get_constants }, { "get_tensor", "id", do_get_tensor }, { "called_graphs", NULL, get_called },

@@ -121,8 +121,8 @@ static void show_object(Elab *e, Value v, Buf *out)
 	case V_STREAM:   buf_printf(out, "<%s %s>", v.u.stream->is_input ? "h2d_stream" : "d2h_stream", v.u.stream->name); break;
 	case V_BUFFER:   buf_printf(out, "<RemoteBuffer %d>", v.u.buffer->id + 1); break;
 	case V_FACTORY:  buf_printf(out, "<VariableFactory %s>", v.u.factory->name); break;
-	case V_NAMED:    buf_printf(out, "<GraphWithNamedArgs %s>", v.u.named->graph->name); break;
-	case V_BOUND:    buf_printf(out, "<BoundGraph %s>", v.u.bound->named->graph->name); break;
+	case V_NAMED:    buf_printf(out, "<GraphWithNamedArgs %s>", v.u.named->graph->id); break;
+	case V_BOUND:    buf_printf(out, "<BoundGraph %s>", v.u.bound->named->graph->id); break;
 	case V_CALL:     buf_printf(out, "<CallSiteInfo %s>", v.u.op->callee[0] ? v.u.op->callee[0]->id : ""); break;
 	case V_IR:       buf_printf(out, "Ir[id=%d]", v.u.ir->number); break;
 	case V_GROUPING: grouping_show(v.u.grouping, out); break;

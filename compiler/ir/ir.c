@@ -213,7 +213,7 @@ const char *tensor_repr(Arena *a, const Tensor *t)
 
 const char *graph_repr(Arena *a, const Graph *g)
 {
-	return arena_printf(a, "Graph[id=%s name=%s]", g->id, g->name);
+	return arena_printf(a, "Graph[id=%s name=%s]", g->id, g->id);
 }
 
 const char *graph_title(const Graph *g) { return g == g->ir->main ? "the main graph" : g->id; }

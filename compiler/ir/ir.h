@@ -143,7 +143,7 @@ struct Graph {
 	Ir *ir;
 	int index;                   /* position in ir->graphs; main is 0 */
 	const char *id;              /* "Linear_subgraph(0)"; "" for main */
-	const char *name;            /* what the id was made from: "Linear" */
+	const char *name;            /* what the id was made from: "Linear"; what the language calls the name is the id (R44) */
 	VEC(Tensor *) inputs;
 	VEC(Tensor *) outputs;
 	int written_outputs;         /* of those, how many the user wrote; the rest autodiff added */

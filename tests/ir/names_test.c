@@ -14,7 +14,8 @@ static void graphs(void)
 	CHECK_STR("R44", t.ir->main->id, "");
 	CHECK_STR("R45", ir_graph_with_id(t.ir, "Net_subgraph(2)_bwd")->id, "Net_subgraph(2)_bwd");
 	CHECK_STR("R45", ir_graph_with_id(t.ir, "Net_subgraph(2)_bwd")->id, "Net_subgraph(2)_bwd_0");
-	CHECK_STR("R42", graph_repr(&t.mem, a), "Graph[id=Linear_subgraph(0) name=Linear]");
+	CHECK_STR("R42", graph_repr(&t.mem, a), "Graph[id=Linear_subgraph(0) name=Linear_subgraph(0)]");
+	CHECK_STR("R42", graph_repr(&t.mem, t.ir->main), "Graph[id= name=]");
 	bench_close(&t);
 }
 
