@@ -587,7 +587,7 @@ static void check_op(Parse *p, Op *op)
 {
 	Build b = ir_build(op->graph);
 	b.at = op->at;
-	Infer in = { .b = &b, .op = op, .def = op_table[op->code] };
+	Infer in = { .b = &b, .op = op, .def = op_table[op->code], .made_before = 1 };
 	if (!infer_run(&in)) {
 		p->s.failed = 1;
 		return;

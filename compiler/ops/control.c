@@ -39,7 +39,7 @@ static int infer_call(Infer *in)
 }
 
 OPDEF(call, .type = "Call", .family = "control", .informed = "call_with_info", .nout = -2,
-	.params = PARAMS({ "graph", P_GRAPH }, { "inputs", P_TENSORS }), .traits = CALLS, .infer = infer_call,
+	.params = PARAMS({ "graph", P_GRAPH }, { "inputs", P_TENSORS }), .traits = CALLS | ACROSS, .infer = infer_call,
 	.doc = "Runs a graph once. Inputs are given by position or as a map from the graph's inputs to tensors, each exactly once, with equal shape and "
 	       "dtype; numbers become constants. They are passed by value, except those marked by reference, which the graph may write.",
 	.formula = "y = graph(inputs), dx = gradient graph(g, …)");
@@ -74,7 +74,7 @@ static int infer_repeat(Infer *in)
 
 OPDEF(repeat, .type = "Loop", .family = "control", .informed = "repeat_with_info",
 	.params = PARAMS({ "graph", P_GRAPH }, { "repeat_count", P_INT }, { "inputs", P_TENSORS }, { "_rows", P_INTS, OPTIONAL }), .nout = -2,
-	.traits = CALLS, .infer = infer_repeat,
+	.traits = CALLS | ACROSS, .infer = infer_repeat,
 	.doc = "Runs a graph `repeat_count` times. The first k inputs carry the k results of one pass to the next; the others are the same every time, "
 	       "or, by reference, keep what the graph writes. A count of 0 returns the initial values.\n\n"
 	       "The gradient is a loop over the passes from the last to the first. What it needs of a pass is kept as that pass leaves it, one row each, where it "
@@ -109,7 +109,7 @@ static int infer_conditional(Infer *in)
 
 OPDEF(conditional, .type = "If", .family = "control", .informed = "conditional_with_info",
 	.params = PARAMS({ "then_branch", P_GRAPH }, { "else_branch", P_GRAPH }, { "cond", P_TENSOR }, { "inputs", P_TENSORS }), .nout = -2,
-	.traits = CALLS, .infer = infer_conditional,
+	.traits = CALLS | ACROSS, .infer = infer_conditional,
 	.doc = "Runs one of two graphs, chosen by a bool tensor of one element; only its effects happen. Both return the same number of results with equal "
 	       "shapes and dtypes. Inputs can't be passed by reference.",
 	.formula = "y = cond ? then_branch(…) : else_branch(…)");

@@ -106,7 +106,7 @@ static int check_places(Infer *in)
 {
 	int ipu = IPU_UNKNOWN;
 	TileSet tiles = TILES_UNDEFINED;
-	if (in->def->traits & ACROSS) return 1;
+	if (in->made_before || in->def->traits & ACROSS) return 1;
 	for (int i = 0; i < in->op->in.n; i++) {
 		const Tensor *t = in->op->in.at[i];
 		if (!t) continue;

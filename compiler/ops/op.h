@@ -59,7 +59,7 @@ enum {                                            /* traits: what passes ask bef
 	CALLS     = 1 << 7,      /* call, repeat, conditional */
 	INTERNAL  = 1 << 8,      /* made by passes or transforms, not callable from .pxl */
 	RANDOM    = 1 << 9,
-	ACROSS    = 1 << 11,     /* operands may be on different IPUs */
+	ACROSS    = 1 << 11,     /* operands may be on different IPUs and tile sets */
 	ONLY_INPLACE = 1 << 10   /* the name already is the modifying op (accumulate_, copy_var_update_): op->inplace is always 1 */
 };
 /* Images whose channels lie in blocks (blocks.h): which operands and results an op without .expr takes so */
@@ -177,6 +177,7 @@ struct Infer {
 	Spec out[8];
 	int nout;                            /* preset from the table */
 	Spec *many;                          /* when a rule makes more than 8 results: arena array of nout */
+	int made_before;                     /* read from text: users that came later may say where an operand is, so places are not compared */
 };
 /* What ir_op calls: checks common to all ops (poison, graph, placement, constants, float8), then the rule,
  * then sizes of the results.  1: in->out and in->nout are set; 0: after diagnostics, or silently for poison. */

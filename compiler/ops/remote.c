@@ -94,7 +94,7 @@ static void emit_remote_load(Emit *e, const Op *op)
 
 OPDEF(remote_load, .type = "RemoteLoad", .type_inplace = "RemoteLoad", .family = "host_io", .inplace = MODIFIES, .order = "remote_buffer offset t name",
 	.params = PARAMS({ "t", P_OPT_TENSOR, OPTIONAL }, { "offset", P_TENSOR }, { "remote_buffer", P_BUFFER }, { "name", P_STR, OPTIONAL }),
-	.traits = EFFECT | NO_GRAD, .out_name = "%s_remote_loaded", .infer = infer_remote_load, .buffer = load_buffer, .lower = lower_remote_load,
+	.traits = EFFECT | NO_GRAD | ACROSS, .out_name = "%s_remote_loaded", .infer = infer_remote_load, .buffer = load_buffer, .lower = lower_remote_load,
 	.emit = emit_remote_load,
 	.doc = "An entry of a remote buffer. The offset is an integer, or an integer tensor of one element that is read when the op runs; out of range is an error then. Only "
 	       "`in_sequence` orders loads and stores of a buffer.",
@@ -111,6 +111,6 @@ static void emit_remote_store(Emit *e, const Op *op)
 
 OPDEF(remote_store, .type = "RemoteStore", .family = "host_io", .order = "remote_buffer offset t",
 	.params = PARAMS({ "t", P_TENSOR }, { "offset", P_TENSOR }, { "remote_buffer", P_BUFFER }), .nout = -1,
-	.traits = EFFECT | NO_GRAD, .infer = infer_remote_store, .emit = emit_remote_store,
+	.traits = EFFECT | NO_GRAD | ACROSS, .infer = infer_remote_store, .emit = emit_remote_store,
 	.doc = "Overwrites an entry of a remote buffer with a tensor of its shape and dtype. The offset is as for `remote_load`.",
 	.formula = "remote_buffer[offset] := t");

@@ -226,7 +226,7 @@ static void emit_exchange(Emit *e, const Op *op)
 }
 
 OPDEF(multi_exchange, .type = "MultiExchange", .family = "host_io", .params = PARAMS({ "parts", P_INTS }, { "ts", P_TENSORS }), .nout = -2,
-	.traits = EFFECT | NO_GRAD | INTERNAL, .infer = infer_exchange, .modifies = exchange_modifies, .shares = exchange_shares, .lower = lower_exchange,
+	.traits = EFFECT | NO_GRAD | INTERNAL | ACROSS, .infer = infer_exchange, .modifies = exchange_modifies, .shares = exchange_shares, .lower = lower_exchange,
 	.emit = emit_exchange,
 	.doc = "Loads and stores in one step, made by `merge_exchange`: all loads happen before all stores.", .formula = "y = loads, then stores");
 

@@ -51,6 +51,7 @@ typedef struct Autodiff {
 
 Fwd      *ad_state(Autodiff *ad, Tensor *t);
 Build     ad_build(Autodiff *ad, const Op *op);              /* in the gradient graph, at the op's place */
+Build     ad_beside(const Build *b, const Tensor *t);        /* b on t's IPU and tiles, where they are known */
 GradInfo *ad_graph(Run *run, Graph *fwd, Reach *reach, Tensor *const *required, int nrequired, int lenient);
 int       ad_checks(Run *run, Graph *fwd);                   /* R225, R231: 0 after a diagnostic */
 

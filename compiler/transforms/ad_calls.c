@@ -58,11 +58,17 @@ int ad_callees(Autodiff *ad)
 
 /* --- operands of a gradient graph's call ---------------------------------------------------------------- */
 
+/* t: of the callee; its place is that of the gradient */
+static Tensor *zeros_for(Site *s, const Tensor *t)
+{
+	Build b = ad_beside(&s->gr->b, t);
+
+	return b_zeros(&b, t->spec);
+}
+
 static Tensor *incoming(Site *s, int k)
 {
-	Build *b = &s->gr->b;
-
-	if (s->dout) return s->dout[k] ? s->dout[k] : b_zeros(b, s->gi->fwd->outputs.at[k]->spec);
+	if (s->dout) return s->dout[k] ? s->dout[k] : zeros_for(s, s->gi->fwd->outputs.at[k]);
 	return grad_of(s->gr, s->op, k);
 }
 
@@ -71,18 +77,18 @@ static Tensor *incoming(Site *s, int k)
 static Tensor *provided_grad(Site *s, const Tensor *t, int nth, int total)
 {
 	Graph *g = s->gi->fwd;
-	Build *b = &s->gr->b;
+	Build b = ad_beside(&s->gr->b, t);
 	Tensor *sum = NULL;
 
 	for (int k = 0, seen = 0; k < g->outputs.n; k++) {
 		if (g->outputs.at[k] != t) continue;
 		if (seen == nth || (seen > nth && nth == total - 1)) {
 			Tensor *x = incoming(s, k);
-			sum = sum ? b_op2(b, OP_add, sum, x) : x;
+			sum = sum ? b_op2(&b, OP_add, sum, x) : x;
 		}
 		seen++;
 	}
-	return sum ? sum : b_zeros(b, t->spec);
+	return sum ? sum : zeros_for(s, t);
 }
 
 static Tensor *forward_value(Site *s, Tensor *t)
@@ -100,7 +106,7 @@ static Tensor *forward_value(Site *s, Tensor *t)
 	}
 	s->gr->ad->failed = 1;
 	grad_refuse(s->gr, s->op, "the gradient information given for what it calls needs a value the call does not have");
-	return b_zeros(&s->gr->b, t->spec);
+	return zeros_for(s, t);
 }
 
 Tensor **ad_operands(Site *s)
@@ -172,7 +178,11 @@ static Graph *branch_graph(Grad *gr, Op *op, int branch, GradInfo *const *gi)
 		if (!grad_wanted(gr, op, i) || !served(gi[i > n], op->callee[i > n], input)) continue;
 		for (int j = 0; mine && j < gi[branch]->outs.n; j++)
 			if (gi[branch]->outs.at[j].fwd->input_index == input) out = call->out.at[j];
-		ir_output(&b, out ? out : b_zeros(&b, op->in.at[i]->spec));
+		if (!out) {
+			Build z = ad_beside(&b, op->in.at[i]);
+			out = b_zeros(&z, op->in.at[i]->spec);
+		}
+		ir_output(&b, out);
 	}
 	g->written_outputs = g->outputs.n;
 	return g;

@@ -83,6 +83,8 @@ static void recompute(Autodiff *ad, const Build *at, Op *op)
 	}
 	b.at = op->at;
 	b.chain = op->chain;
+	b.ipu = op->ipu;
+	b.tiles = op->tiles;
 	if (op_is(op, CALLS)) copy = ir_call(&b, op->code, op->callee[0], op->callee[1], in, op->in.n, op->attr);
 	else copy = ir_op(&b, op->code, in, op->in.n, op->attr, op->out.n ? op->out.at[0]->name : NULL);
 	copy->instead = op_said(op);

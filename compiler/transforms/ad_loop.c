@@ -100,7 +100,8 @@ static void enter_gradients(Loop *l)
 	for (int k = l->carried; k < l->nin; k++) {
 		Tensor *t = l->body->inputs.at[k];
 		if (served(l->gi, k) < 0 || op_rows(l->op, k) || !grad_wanted(l->gr, l->op, k)) continue;
-		l->sum[k] = enter(l, b_zeros(&l->gr->b, t->spec), t->spec, gradient_name(l, t), 0);
+		Build z = ad_beside(&l->gr->b, t);
+		l->sum[k] = enter(l, b_zeros(&z, t->spec), t->spec, gradient_name(l, t), 0);
 	}
 }
 
@@ -156,7 +157,8 @@ static void leave(Loop *l, Tensor *t)
 static Tensor *served_grad(Loop *l, const Op *call, int k)
 {
 	int j = served(l->gi, k);
-	return j >= 0 ? call->out.at[j] : b_zeros(&l->b, l->body->inputs.at[k]->spec);
+	Build z = ad_beside(&l->b, l->body->inputs.at[k]);
+	return j >= 0 ? call->out.at[j] : b_zeros(&z, l->body->inputs.at[k]->spec);
 }
 
 /* in the order of the carried inputs */
@@ -164,8 +166,10 @@ static void leave_carried(Loop *l, const Op *call)
 {
 	for (int k = 0; k < l->carried; k++)
 		if (has_gradient(l, k)) leave(l, served_grad(l, call, k));
-	for (int k = l->carried; k < l->nin; k++)
-		if (l->sum[k]) leave(l, b_op2(&l->b, OP_add, l->sum[k], served_grad(l, call, k)));
+	for (int k = l->carried; k < l->nin; k++) {
+		Build b = ad_beside(&l->b, l->body->inputs.at[k]);
+		if (l->sum[k]) leave(l, b_op2(&b, OP_add, l->sum[k], served_grad(l, call, k)));
+	}
 	for (int k = 0; k < l->carried; k++)
 		if (needs_result(l, k)) leave(l, l->value[k]);
 	l->turn->written_outputs = l->turn->outputs.n;
@@ -188,7 +192,7 @@ static void leave_rows(Loop *l, const Op *call)
 /* The loop's rows are in the order of its turns, the operand's in that in which they are read. */
 static Tensor *turned(Loop *l, Tensor *rows)
 {
-	Build *b = &l->gr->b;
+	Build at = ad_beside(&l->gr->b, rows), *b = &at;
 	int64_t start[2] = { l->count - 1, 0 }, step[2] = { -1, 1 }, n = shape_nelems(rows->spec.shape);
 	Shape flat = { .rank = 2, .dim = { l->count, n / l->count } };
 	Tensor *t = b_reshape(b, rows, flat);

@@ -39,6 +39,29 @@ Build ad_build(Autodiff *ad, const Op *op)
 	return b;
 }
 
+Build ad_beside(const Build *b, const Tensor *t)
+{
+	Build at = *b;
+	int ipu = b->ir->placed ? tensor_ipu(t) : IPU_UNKNOWN;
+
+	if (ipu == IPU_UNKNOWN) return at;
+	at.ipu = ipu;
+	at.tiles = tensor_tiles(t);
+	return at;
+}
+
+/* g where b is: a call may have used a tensor on another IPU than the one that it is on, and so has its gradient */
+static Tensor *brought(Build *b, Tensor *g)
+{
+	Build there = *b;
+
+	if (!b->ir->placed || !g->def || tensor_ipu(g) == IPU_UNKNOWN) return g;
+	there.tiles = tensor_tiles(g);
+	if (tensor_ipu(g) != b->ipu)
+		g = ir_op(&there, OP_ipu_copy, &g, 1, b_attrs(b, OP_ipu_copy, "destination", attr_int(b->ipu), NULL), NULL)->out.at[0];
+	return (tensor_tiles(g) == TILES_IO) == (b->tiles == TILES_IO) ? g : b_op1(b, OP_io_tile_copy, g);
+}
+
 static const char *grad_name(Autodiff *ad, const Tensor *t)
 {
 	return arena_printf(ad->mem, "%s%s", prefix, t->name);
@@ -61,10 +84,11 @@ static void rename_gradient(Autodiff *ad, Tensor *g, const Tensor *t)
 static Tensor *total(Autodiff *ad, Build *at, Tensor *t)
 {
 	Fwd *f = ad_state(ad, t);
-	Build b = *at;
+	Build b = ad_beside(at, t);
 
 	if (f->sum || !f->parts.n) return f->sum;
 	b.scope = "";                                    /* t's name has its scope already */
+	for (int i = 0; i < f->parts.n; i++) f->parts.at[i] = brought(&b, f->parts.at[i]);
 	if (f->parts.n == 1) rename_gradient(ad, f->sum = f->parts.at[0], t);
 	else f->sum = ir_op(&b, OP_sum_n, f->parts.at, f->parts.n, NULL, grad_name(ad, t))->out.at[0];
 	return f->sum;
@@ -75,8 +99,9 @@ static Tensor *total(Autodiff *ad, Build *at, Tensor *t)
 Tensor *grad_of(Grad *gr, Op *op, int out)
 {
 	Tensor *t = total(gr->ad, &gr->b, op->out.at[out]);
+	Build b = ad_beside(&gr->b, op->out.at[out]);
 
-	return t ? t : b_zeros(&gr->b, op->out.at[out]->spec);
+	return t ? t : b_zeros(&b, op->out.at[out]->spec);
 }
 
 int grad_has(Grad *gr, Op *op, int out)
@@ -308,7 +333,7 @@ static int is_graph_output(const Graph *g, const Tensor *t)
 static void make_output(Autodiff *ad, Tensor *t)
 {
 	Graph *g = ad->gi->graph;
-	Build b = ad_build(ad, t->def);
+	Build at = ad_build(ad, t->def), b = ad_beside(&at, t);
 	Tensor *s = total(ad, &b, t);
 	Expected e = { CONN_FWD_GRAD, t };
 	const char *name = grad_name(ad, t);

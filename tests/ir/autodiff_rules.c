@@ -31,6 +31,13 @@ static Graph *placed(Bench *t, int in_sequence)
 	return g;
 }
 
+/* the one that op is constrained to run after, so many constraints back */
+static const Op *before(const Op *op, int steps)
+{
+	for (; op && steps; steps--) op = op->after.n == 1 ? op->after.at[0] : NULL;
+	return op;
+}
+
 static void places(void)
 {
 	Bench t;
@@ -49,7 +56,9 @@ static void places(void)
 	at.ipu = 3;
 	gi = autodiff(&at, h, &(AutodiffOptions){ 0 });
 	of_tanh = find(gi->graph, OP_tanh_grad), of_exp = find(gi->graph, OP_mul);
-	CHECK("R254", of_exp->after.n == 1 && of_exp->after.at[0] == of_tanh);        /* that of the request is kept */
+	Op *from_one = find(gi->graph, OP_ipu_copy), *from_io = find(gi->graph, OP_io_tile_copy);
+	/* that of the request is kept; between the two the gradient comes back to where the forward tensor is */
+	CHECK("R254", before(of_exp, 1) == from_io && before(of_exp, 2) == from_one && before(of_exp, 3) == of_tanh);
 	CHECK("R254", of_tanh->ipu == 1 && of_exp->ipu == 0);                         /* but not its place */
 	bench_close(&t);
 }
