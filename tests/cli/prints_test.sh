@@ -23,12 +23,55 @@ program order() {
     conditional(x > 0.0, say, graph(fn(t) { print_tensor(t, title = "else") }, f32[]), [x * 2.0], [x])
     print_tensor(x - 1.0, title = "c")
 }
+# What a loop or a branch computes is computed again for its gradient; it is not printed again, and nothing else happens again.
+fn slope(f, x) {
+    g = graph(f, x)
+    info = autodiff(g)
+    fwd = call_with_info(g, x)
+    return call(info.graph, ones([2]), inputs_dict = info.inputs_dict(fwd))
+}
+fn say(t, title) = print_tensor(t, title = title)
+program in_loop() {
+    fn body(a) {
+        y = say(a * 3.0, "turn")
+        return y * y
+    }
+    fn f(a) = repeat(graph(body, a), 2, a)
+    d = slope(f, variable([1.0, 2.0], name = "x"))
+    host_store(d2h_stream("d", d.spec), d)
+}
+fn branches(limit, loud) {
+    fn body(a) {
+        then = graph(fn(a) = say(a * 2.0, "then") if "then" in loud else a * 2.0, a)
+        other = graph(fn(a) = say(a * 3.0, "else") if "else" in loud else a * 3.0, a)
+        y = conditional(a.sum() > limit, then, other, [a], [a])
+        return y * y
+    }
+    fn f(a) = repeat(graph(body, a), 2, a)
+    d = slope(f, variable([1.0, 2.0], name = "x"))
+    host_store(d2h_stream("d", d.spec), d)
+}
+program in_else() { branches(1000.0, ["else"]) }
+program in_then() { branches(0.0, ["then"]) }
+program in_both() { branches(4.0, ["then", "else"]) }
+program in_call_of_loop() {
+    fn inner(a) = say(a.exp(), "inner")
+    fn body(a) = call(graph(inner, a), a) * a * 0.1
+    fn f(a) = repeat(graph(body, a), 2, a)
+    d = slope(f, variable([1.0, 2.0], name = "x"))
+    host_store(d2h_stream("d", d.spec), d)
+}
 P
 for how in '-O0' '-O1' '-O2' '-O2 --jit cc' '-O2 --threads 1'; do
 	expect 0 "$PXLC" run "$T/p.pxl" --program gradient $how
 	printf 'twice: [2.0000000 4.0000000]\ntwice_gradient: [3.0000000 3.0000000]\n' | cmp -s - "$T/err" || { echo "FAILED: gradient $how"; cat "$T/err"; bad=1; }
 	expect 0 "$PXLC" run "$T/p.pxl" --program order $how
 	cut -d. -f1 "$T/err" > "$T/lines"
+	for case in in_loop=turn,turn in_else=else,else in_then=then,then in_both=else,then in_call_of_loop=inner,inner; do
+		expect 0 "$PXLC" run "$T/p.pxl" --program "${case%%=*}" $how
+		got=$(cut -d: -f1 "$T/err" | paste -sd, -)
+		[ "$got" = "${case#*=}" ] || { echo "FAILED: $case $how: $got"; bad=1; }
+	done
 	printf 'a: 8\ncalled: 10\nb: 1\ncalled: 1\nturn: 1\nturn: 2\ncalled: 2\nc: 0\n' | cmp -s - "$T/lines" || { echo "FAILED: order $how"; cat "$T/err"; bad=1; }
 done
-done_here R188 R248
+done_here R188 R241 R248
