@@ -293,11 +293,13 @@ struct pxlrt {
 	int (*attention_back)(struct pxlrt_lane *ln, const struct pxlrt_attention *d, const void *const *x, void *const *dx);
 	int (*cumsum)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int reverse, const void *x, void *y);
 	/* gather: y[outer, i, inner] = x[outer, idx[i], inner]; d->n is x's axis, count the number of indices.
-	 * Out of range: zeros when zero_oor, else a fault.  scatter_add is its transpose (y must be zeroed). */
+	 * Out of range: zeros when zero_oor, else a fault.  scatter_add is its transpose (y must be zeroed); with zero_oor it
+	 * leaves out what is out of range. */
 	int (*gather)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int idx_dtype, long count, int zero_oor, const void *x, const void *idx, void *y);
-	int (*scatter_add)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int idx_dtype, long count, const void *g, const void *idx, void *y);
+	int (*scatter_add)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int idx_dtype, long count, int zero_oor, const void *g, const void *idx, void *y);
 
 	int (*scatter)(struct pxlrt_lane *ln, const struct pxlrt_scatter *d, void *small, const void *idx, void *big);
+	/* without a window the place alone is checked */
 	int (*window_copy)(struct pxlrt_lane *ln, const struct pxlrt_dynamic *d, const void *index, void *big, void *window);
 
 	/* convolutions; w[groups·m, c, k…] and what is summed up are of class f32 (f64 for f64).  conv: y from x and w.

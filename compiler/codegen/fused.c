@@ -248,17 +248,9 @@ static void release(Fuse *f, int node, int now)
 	if (v->slot >= 0 && v->last == now) f->slots.at[v->slot].busy = 0;
 }
 
-static int is_nonzero(const FuseNode *n) { return n->kind == FUSE_CONST && n->i != 0; }
-static int is_not_negative(const FuseNode *n) { return n->kind == FUSE_CONST && n->i >= 0; }
-
-/* Integers: a zero divisor or a negative exponent is a fault of the run, found before the block is computed. */
 static void put_check(Fuse *f, const FuseNode *n)
 {
-	if (is_float(n->cls)) return;
-	const FuseNode *d = &f->p->nodes.at[n->arg[1]];
-	const char *check = NULL;
-	if ((n->prim == FP_div || n->prim == FP_mod) && !is_nonzero(d)) check = "divcheck";
-	if (n->prim == FP_pow && dtype_info[own_class[n->cls].native].cls == 'i' && !is_not_negative(d)) check = "powcheck";
+	const char *check = node_check(f->p, n);
 	if (!check) return;
 	buf_printf(&f->body, "%sif ((st = rt->%s(ln, %d, %s, n, %d))) return st;\n", f->pad, check, (int)own_class[n->cls].native,
 	           f->v[n->arg[1]].at, site_at(f->e, n->at, fuse_prim[n->prim].name));

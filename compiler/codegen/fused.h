@@ -66,6 +66,9 @@ extern const OwnClass own_class[PXLRT_NOWN];
 int is_native(DType t);
 int reads_as_is(const Fuse *f, int i);                 /* load i: blocks may lie where the operand does */
 int nargs(const FuseNode *n);
+/* Integers: a zero divisor or a negative exponent is a fault of the run, found before the block is computed.  The entry that
+ * looks for one, or NULL if the node cannot fail. */
+const char *node_check(const Pattern *p, const FuseNode *n);
 /* the result in which the folded values of `out` are stored as well, or -1: they go to a window */
 int fold_source(const Fuse *f, int out);
 /* may the two share memory */

@@ -221,6 +221,19 @@ static int fits_fma(const Fuse *f, int add, int k)
 
 int nargs(const FuseNode *n) { return n->kind == FUSE_PRIM ? fuse_prim[n->prim].arity : n->kind == FUSE_CVT; }
 
+static int is_nonzero(const FuseNode *n) { return n->kind == FUSE_CONST && n->i != 0; }
+static int is_not_negative(const FuseNode *n) { return n->kind == FUSE_CONST && n->i >= 0; }
+
+const char *node_check(const Pattern *p, const FuseNode *n)
+{
+	if (n->kind != FUSE_PRIM || n->cls == PXLRT_F32 || n->cls == PXLRT_F64) return NULL;
+	const FuseNode *d = &p->nodes.at[n->arg[1]];
+	if ((n->prim == FP_div || n->prim == FP_mod) && !is_nonzero(d)) return "divcheck";
+	if (n->prim == FP_pow && dtype_info[own_class[n->cls].native].cls == 'i' && !is_not_negative(d)) return "powcheck";
+	return NULL;
+}
+
+/* what is stored, what can fail, and what they read */
 static void find_needed(Fuse *f)
 {
 	int n = f->p->nodes.n;
@@ -230,6 +243,7 @@ static void find_needed(Fuse *f)
 		if (!dropped(f, i)) f->v[f->p->outs.at[i].node].needed = 1, f->v[f->p->outs.at[i].node].last = n;
 	for (int i = n - 1; i >= 0; i--) {
 		const FuseNode *node = &f->p->nodes.at[i];
+		f->v[i].needed |= node_check(f->p, node) != NULL;
 		if (!f->v[i].needed) continue;
 		for (int k = 0; k < nargs(node); k++) {
 			Value *a = &f->v[node->arg[k]];

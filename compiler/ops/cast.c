@@ -56,8 +56,10 @@ OPDEF(float8_round, .type = "Float8Round", .family = "cast", .params = PARAMS({ 
 static void emit_power(Emit *e, const Op *op) { emit_rt(e, op, "pow2(ln, %s, %s)", emit_in(e, op, 0), emit_out(e, op, 0)); }
 
 OPDEF(power_of_2, .type = "PowerOf2", .family = "cast", .params = PARAMS({ "log2_scale", P_TENSOR }), .traits = PURE | INTERNAL | GRAD_ERROR,
-	.infer = infer_f32, .emit = emit_power, .flops = 1, .sample = { -2, 2 }, .doc = "The factor of a scale: a number out of -32 to 31 is a run-time error.",
+	.infer = infer_f32, .fails = fails_always, .emit = emit_power, .flops = 1, .sample = { -2, 2 }, .doc = "The factor of a scale: a number out of -32 to 31 is a run-time error.",
 	.formula = "y = 2^log2_scale");
+
+void b_check_scale(Build *b, Tensor *log2_scale) { b_op1(b, OP_power_of_2, log2_scale); }
 
 /* --- the ops themselves ------------------------------------------------------------------------------------------------ */
 
@@ -95,16 +97,18 @@ static int lower_decode(Build *b, Op *op, Tensor **out)
 	return 1;
 }
 
+static void check_scale(Build *b, const Op *op) { b_check_scale(b, op->in.at[1]); }
+
 #define SCALE_PARAMS PARAMS({ "t", P_TENSOR }, { "log2_scale", P_TENSOR }, { "data_type", P_DTYPE })
 
 OPDEF(pow2scale_then_cast, .type = "Pow2ScaleThenCast", .family = "cast", .alias = "pow2scale_cast_to_fp8", .params = SCALE_PARAMS,
-	.traits = PURE | GRAD_ERROR, .infer = infer_encode, .lower = lower_encode, .flops = 2, .out_name = "%s_%t", .sample = { -2, 2 },
+	.traits = PURE | GRAD_ERROR, .infer = infer_encode, .lower = lower_encode, .fails = fails_always, .check = check_scale, .flops = 2, .out_name = "%s_%t", .sample = { -2, 2 },
 	.doc = "f16 or f32 to float8: times 2^log2_scale, then rounded to nearest even. NaN, infinities and what is too large become NaN. `log2_scale` is an i32 "
 	       "scalar from -32 to 31, checked when the program runs. Undo it with `cast_then_pow2scale` and the negated scale. No gradient passes.",
 	.formula = "y = float8(t 2^log2_scale)");
 
 OPDEF(cast_then_pow2scale, .type = "CastThenPow2Scale", .family = "cast", .alias = "pow2scale_cast_from_fp8", .params = SCALE_PARAMS,
-	.traits = PURE | GRAD_ERROR, .infer = infer_decode, .lower = lower_decode, .flops = 2, .out_name = "%s_%t", .sample = { -2, 2 },
+	.traits = PURE | GRAD_ERROR, .infer = infer_decode, .lower = lower_decode, .fails = fails_always, .check = check_scale, .flops = 2, .out_name = "%s_%t", .sample = { -2, 2 },
 	.doc = "float8 to f16 or f32: the value times 2^log2_scale, infinite where f16 does not reach. `log2_scale` is an i32 scalar from -32 to 31, checked when "
 	       "the program runs. No gradient passes.",
 	.formula = "y = value(t) 2^log2_scale");

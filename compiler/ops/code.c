@@ -44,12 +44,6 @@ OPDEF(remote_code_load, .type = "RemoteCodeLoad", .family = "control",
 	       "`in_sequence`.",
 	.formula = "code of graph := remote memory");
 
-static int infer_nothing(Infer *in)
-{
-	(void)in;
-	return 1;
-}
-
 static void emit_load_segment(Emit *e, const Op *op)
 {
 	emit_rt(e, op, "code_load(ln, %d)", (int)op_attr(op, "segment")->i);

@@ -631,16 +631,18 @@ static int lower_scaled(Build *b, Op *op, Tensor **out)
 	return 1;
 }
 
+static void check_scaled(Build *b, const Op *op) { b_check_scale(b, op->in.at[2]); }
+
 #define SCALED_RULES " on float8 operands, whose formats may differ: sums are in f32, scaled by 2^log2_scale and rounded to f16. `log2_scale` is an i32 scalar from -32 to 31, " \
 	"checked when the program runs. No gradient passes."
 
 OPDEF(conv_pow2scaled, .type = "ConvPow2Scaled", .family = "window",
 	.params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, { "log2_scale", P_TENSOR }, CONV_PARAMS, CONV_HINTS),
-	.traits = PURE | GRAD_ERROR, .infer = infer_conv, .lower = lower_scaled, .flops = 2, .sample = { -1, 1 },
+	.traits = PURE | GRAD_ERROR, .infer = infer_conv, .lower = lower_scaled, .fails = fails_always, .check = check_scaled, .flops = 2, .sample = { -1, 1 },
 	.doc = "`conv`" SCALED_RULES, .formula = "y = conv(t, weight) 2^log2_scale");
 
 OPDEF(conv_transpose_pow2scaled, .type = "ConvTransposePow2Scaled", .family = "window",
 	.params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, { "log2_scale", P_TENSOR }, CONV_PARAMS, { "output_padding", P_INTS, OPTIONAL },
 		{ "output_shape", P_INTS, OPTIONAL }, CONV_HINTS),
-	.traits = PURE | GRAD_ERROR, .infer = infer_conv_transpose, .lower = lower_scaled, .flops = 2, .sample = { -1, 1 },
+	.traits = PURE | GRAD_ERROR, .infer = infer_conv_transpose, .lower = lower_scaled, .fails = fails_always, .check = check_scaled, .flops = 2, .sample = { -1, 1 },
 	.doc = "`conv_transpose`" SCALED_RULES, .formula = "y = conv_transpose(t, weight) 2^log2_scale");

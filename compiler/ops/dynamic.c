@@ -35,20 +35,49 @@ static int window_of(Infer *in, Shape *window)
 	return 1;
 }
 
+static const char *window_static(Emit *e, const AttrVal *axes, const Spec *big, DType index, Shape window, int write)
+{
+	int64_t stride[MAX_RANK];
+	Shape s = big->shape;
+	row_major(s, stride);
+	return emit_static(e, "struct pxlrt_dynamic", "{ %d, %d, %d, %d, %d, %s, %s, %s, %s }", (int)dtype_size(big->dtype), index, write, s.rank, axes->ints.n,
+		emit_longs(e, axes->ints.at, axes->ints.n), emit_longs(e, s.dim, s.rank), emit_longs(e, window.dim, s.rank), emit_longs(e, stride, s.rank));
+}
+
 static void emit_window(Emit *e, const Op *op, const Tensor *big, Shape window, int write, const char *bigs, const char *windows)
 {
-	const AttrVal *axes = op_attr(op, "axes");
-	int64_t stride[MAX_RANK];
-	Shape s = big->spec.shape;
-	row_major(s, stride);
-	const char *d = emit_static(e, "struct pxlrt_dynamic", "{ %d, %d, %d, %d, %d, %s, %s, %s, %s }", (int)dtype_size(big->spec.dtype), op->in.at[1]->spec.dtype, write,
-		s.rank, axes->ints.n, emit_longs(e, axes->ints.at, axes->ints.n), emit_longs(e, s.dim, s.rank), emit_longs(e, window.dim, s.rank), emit_longs(e, stride, s.rank));
+	const char *d = window_static(e, op_attr(op, "axes"), &big->spec, op->in.at[1]->spec.dtype, window, write);
 	emit_rt(e, op, "window_copy(ln, &%s, %s, (void *)%s, (void *)%s)", d, emit_in(e, op, 1), bigs, windows);
 }
 
 static AttrVal *same_place(Build *b, const Op *op, OpCode code)
 {
 	return b_attrs(b, code, "axes", *op_attr(op, "axes"), "sizes", *op_attr(op, "sizes"), "no_overlap", *op_attr(op, "no_overlap"), NULL);
+}
+
+/* --- check_window: what is left of both ops when nothing reads their results ------------------------------------ */
+
+static void emit_check_window(Emit *e, const Op *op)
+{
+	const AttrVal *axes = op_attr(op, "axes"), *sizes = op_attr(op, "sizes"), *shape = op_attr(op, "shape");
+	Spec big = { .dtype = DT_U8, .shape = { .rank = shape->ints.n } };
+	for (int i = 0; i < big.shape.rank; i++) big.shape.dim[i] = shape->ints.at[i];
+	Shape window = big.shape;
+	for (int i = 0; i < axes->ints.n; i++) window.dim[axes->ints.at[i]] = sizes->ints.at[i];
+	const char *d = window_static(e, axes, &big, op->in.at[0]->spec.dtype, window, 0);
+	emit_rt(e, op, "window_copy(ln, &%s, %s, 0, 0)", d, emit_in(e, op, 0));
+}
+
+OPDEF(check_window, .type = "CheckWindow", .family = "index", .nout = -1,
+	.params = PARAMS({ "index", P_TENSOR }, { "axes", P_INTS }, { "sizes", P_INTS }, { "shape", P_SHAPE }),
+	.traits = INTERNAL | NO_GRAD, .infer = infer_nothing, .fails = fails_always, .emit = emit_check_window, .sample = { 0, 1 },
+	.doc = "A window that does not lie in a tensor of `shape` is a run-time error.", .formula = "no result");
+
+static void check_place(Build *b, const Op *op)
+{
+	Shape s = op->in.at[0]->spec.shape;
+	AttrVal *v = b_attrs(b, OP_check_window, "axes", *op_attr(op, "axes"), "sizes", *op_attr(op, "sizes"), "shape", attr_ints(b->ir->mem, s.dim, s.rank), NULL);
+	ir_op(b, OP_check_window, &op->in.at[1], 1, v, NULL);
 }
 
 /* --- dynamic_slice ------------------------------------------------------------------------------------------------- */
@@ -75,7 +104,7 @@ static void grad_dynamic_slice(Grad *gr, Op *op)
 	"tensor is a run-time error. `no_overlap` promises that windows never overlap, and changes no value."
 
 OPDEF(dynamic_slice, .type = "DynamicSlice", .family = "scatter", .params = PARAMS({ "t", P_TENSOR }, { "index", P_TENSOR }, PLACE_PARAMS), .traits = PURE,
-	.infer = infer_dynamic_slice, .grad = grad_dynamic_slice, .emit = emit_dynamic_slice, .sample = { -2, 2 },
+	.infer = infer_dynamic_slice, .fails = fails_always, .check = check_place, .grad = grad_dynamic_slice, .emit = emit_dynamic_slice, .sample = { -2, 2 },
 	.doc = "A window of the tensor, at a place computed while the program runs. " PLACE_DOC, .formula = "y = t[index_i : index_i + sizes_i], dt = g in the window, else 0");
 
 /* --- dynamic_update -------------------------------------------------------------------------------------------------- */
@@ -113,6 +142,6 @@ static void grad_dynamic_update(Grad *gr, Op *op)
 
 OPDEF(dynamic_update, .type = "DynamicUpdate", .type_inplace = "DynamicUpdateInplace", .family = "scatter", .inplace = MODIFIES,
 	.params = PARAMS({ "t", P_TENSOR }, { "index", P_TENSOR }, { "t_update", P_TENSOR }, PLACE_PARAMS), .traits = PURE,
-	.infer = infer_dynamic_update, .grad = grad_dynamic_update, .emit = emit_dynamic_update, .sample = { -2, 2 },
+	.infer = infer_dynamic_update, .fails = fails_always, .check = check_place, .grad = grad_dynamic_update, .emit = emit_dynamic_update, .sample = { -2, 2 },
 	.doc = "A copy of the tensor with a window replaced by `t_update`, at a place computed while the program runs. " PLACE_DOC,
 	.formula = "y = t, y[index_i : index_i + sizes_i] = t_update; dt = g with the window 0, dt_update = the window of g");

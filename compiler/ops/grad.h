@@ -45,6 +45,8 @@ Tensor *b_matmul(Build *b, Tensor *x, Tensor *y);
 Tensor *b_cast(Build *b, Tensor *x, DType t);                /* x itself if it has that dtype */
 Tensor *b_slice(Build *b, Tensor *x, int axis, int64_t start, int64_t stop);
 Tensor *b_concat(Build *b, Tensor *const *xs, int n, int axis);
+void    b_check_scale(Build *b, Tensor *log2_scale);                 /* a fault if it is outside [-32, 32) */
+void    b_check_indices(Build *b, Tensor *idx, int64_t limit);       /* a fault if one is outside [0, limit) */
 /* attributes by name, for ops with few: `b_attrs(b, OP_softmax, "axis", attr_int(-1), NULL)` gives an array for ir_op */
 AttrVal *b_attrs(Build *b, OpCode op, ...);
 static inline AttrVal attr_int(int64_t i)    { return (AttrVal){ .set = 1, .i = i }; }

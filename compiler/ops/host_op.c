@@ -137,5 +137,5 @@ static void emit_host_op(Emit *e, const Op *op)
 
 OPDEF(host_op, .type = "HostOp", .family = "control", .traits = PURE | INTERNAL, .nout = -2,
 	.params = PARAMS({ "ts", P_TENSORS }, { "name", P_STR }, { "numbers", P_FLOATS }),
-	.infer = infer_host_op, .grad = grad_host_op, .emit = emit_host_op, .flops = 1, .sample = { -2, 2 },
+	.infer = infer_host_op, .fails = fails_always, .grad = grad_host_op, .emit = emit_host_op, .flops = 1, .sample = { -2, 2 },
 	.doc = "What a function of the host program computes, registered with `pxl_register_op` under `name`.", .formula = "y… = name(t…, numbers)");

@@ -36,6 +36,26 @@ OPDEF(init, .type = "Init", .family = "index",
 	.doc = "A new tensor: of zeros, or with `init_type = \"undef\"` of contents that must be written before they are read. A spec may stand for shape and dtype: `init(f32[2, 3])`.",
 	.formula = "y = 0");
 
+/* --- checking indices: what is left of ops that take some when nothing reads their results ------------------------- */
+
+/* a gather of rows without elements, which only looks at the indices */
+static void emit_check_indices(Emit *e, const Op *op)
+{
+	const Spec *idx = &op->in.at[0]->spec;
+	const char *d = emit_static(e, "struct pxlrt_axis", "{ %d, 1, %" PRId64 ", 0 }", (int)DT_U8, op_attr(op, "limit")->i);
+	const char *at = emit_in(e, op, 0);
+	emit_rt(e, op, "gather(ln, &%s, %d, %" PRId64 ", 0, %s, %s, (void *)%s)", d, idx->dtype, shape_nelems(idx->shape), at, at, at);
+}
+
+OPDEF(check_indices, .type = "CheckIndices", .family = "index", .params = PARAMS({ "indices", P_TENSOR }, { "limit", P_INT }), .nout = -1,
+	.traits = INTERNAL | NO_GRAD, .infer = infer_nothing, .fails = fails_always, .emit = emit_check_indices, .sample = { 0, 1 },
+	.doc = "An index outside [0, limit) is a run-time error.", .formula = "no result");
+
+void b_check_indices(Build *b, Tensor *idx, int64_t limit)
+{
+	ir_op(b, OP_check_indices, &idx, 1, b_attrs(b, OP_check_indices, "limit", attr_int(limit), NULL), NULL);
+}
+
 /* --- random-access reading ------------------------------------------------------------------------------------ */
 
 static int infer_gather(Infer *in)
@@ -60,19 +80,29 @@ static void grad_gather(Grad *gr, Op *op)
 {
 	Shape s = op->in.at[0]->spec.shape;
 	Tensor *in[] = { grad_of(gr, op, 0), grad_fwd(gr, op->in.at[1]) };
-	AttrVal *v = b_attrs(&gr->b, OP_scatter_add, "shape", attr_ints(gr->b.ir->mem, s.dim, s.rank), "axis", *op_attr(op, "axis"), NULL);
+	AttrVal *v = b_attrs(&gr->b, OP_scatter_add, "shape", attr_ints(gr->b.ir->mem, s.dim, s.rank), "axis", *op_attr(op, "axis"),
+	                     "zero_OOR", *op_attr(op, "zero_OOR"), NULL);
 	grad_add(gr, op, 0, ir_op(&gr->b, OP_scatter_add, in, 2, v, 0)->out.at[0]);
 }
 
 static void emit_gather(Emit *e, const Op *op)
 {
 	const Spec *idx = &op->in.at[1]->spec;
+	if (!shape_nelems(op->out.at[0]->spec.shape)) return;
 	const char *d = emit_axis(e, op->in.at[0], (int)op_attr(op, "axis")->i);
 	emit_rt(e, op, "gather(ln, &%s, %d, %" PRId64 ", %d, %s, %s, %s)", d, idx->dtype, shape_nelems(idx->shape),
 	        (int)op_attr(op, "zero_OOR")->i, emit_in(e, op, 0), emit_in(e, op, 1), emit_out(e, op, 0));
 }
 
-#define GATHER .family = "index", .traits = PURE, .infer = infer_gather, .grad = grad_gather, .emit = emit_gather, .sample = { -2, 2 }, \
+static int gather_fails(const Op *op) { return !op_attr(op, "zero_OOR")->i && shape_nelems(op->out.at[0]->spec.shape); }
+
+static void check_gather(Build *b, const Op *op)
+{
+	b_check_indices(b, op->in.at[1], op->in.at[0]->spec.shape.dim[op_attr(op, "axis")->i]);
+}
+
+#define GATHER .family = "index", .traits = PURE, .infer = infer_gather, .grad = grad_gather, .fails = gather_fails, .check = check_gather, \
+	.emit = emit_gather, .sample = { -2, 2 }, \
 	.params = PARAMS({ "t", P_TENSOR }, { "indices", P_TENSOR }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }, \
 		{ "available_memory_proportion", P_HINT, OPTIONAL }, { "zero_OOR", P_BOOL, OPTIONAL, INT_DEFAULT(0) })
 #define GATHER_DOC "Slices of the tensor at the given positions of an axis, which the axes of `indices` replace (a scalar index drops it). " \
@@ -97,7 +127,7 @@ static int infer_scatter_add(Infer *in)
 static void grad_scatter_add(Grad *gr, Op *op)
 {
 	Tensor *in[] = { grad_of(gr, op, 0), grad_fwd(gr, op->in.at[1]) };
-	AttrVal *v = b_attrs(&gr->b, OP_gather, "axis", *op_attr(op, "axis"), "zero_OOR", attr_int(1), NULL);
+	AttrVal *v = b_attrs(&gr->b, OP_gather, "axis", *op_attr(op, "axis"), "zero_OOR", *op_attr(op, "zero_OOR"), NULL);
 	grad_add(gr, op, 0, ir_op(&gr->b, OP_gather, in, 2, v, 0)->out.at[0]);
 }
 
@@ -106,14 +136,22 @@ static void emit_scatter_add(Emit *e, const Op *op)
 	const Spec *idx = &op->in.at[1]->spec;
 	const char *d = emit_axis(e, op->out.at[0], (int)op_attr(op, "axis")->i);
 	emit_zero(e, op, 0);
-	emit_rt(e, op, "scatter_add(ln, &%s, %d, %" PRId64 ", %s, %s, %s)", d, idx->dtype, shape_nelems(idx->shape),
+	emit_rt(e, op, "scatter_add(ln, &%s, %d, %" PRId64 ", %d, %s, %s, %s)", d, idx->dtype, shape_nelems(idx->shape), (int)op_attr(op, "zero_OOR")->i,
 	        emit_in(e, op, 0), emit_in(e, op, 1), emit_out(e, op, 0));
 }
 
+static int scatter_add_fails(const Op *op) { return !op_attr(op, "zero_OOR")->i && shape_nelems(op->in.at[0]->spec.shape); }
+
+static void check_scatter_add(Build *b, const Op *op)
+{
+	b_check_indices(b, op->in.at[1], op->out.at[0]->spec.shape.dim[op_attr(op, "axis")->i]);
+}
+
 OPDEF(scatter_add, .type = "ScatterAdd", .family = "index",
-	.params = PARAMS({ "g", P_TENSOR }, { "indices", P_TENSOR }, { "shape", P_SHAPE }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }),
-	.traits = PURE | INTERNAL, .infer = infer_scatter_add, .grad = grad_scatter_add, .emit = emit_scatter_add, .sample = { -2, 2 },
-	.doc = "Zeros of `shape` to which slices of g are added at positions of an axis; positions outside are left out.",
+	.params = PARAMS({ "g", P_TENSOR }, { "indices", P_TENSOR }, { "shape", P_SHAPE }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) },
+		{ "zero_OOR", P_BOOL, OPTIONAL, INT_DEFAULT(0) }),
+	.traits = PURE | INTERNAL, .infer = infer_scatter_add, .fails = scatter_add_fails, .check = check_scatter_add, .grad = grad_scatter_add, .emit = emit_scatter_add, .sample = { -2, 2 },
+	.doc = "Zeros of `shape` to which slices of g are added at positions of an axis; a position outside is a run-time error, or left out with `zero_OOR`.",
 	.formula = "y[a, indices[i], b] += g[a, i, b]");
 
 /* --- onehot -------------------------------------------------------------------------------------------------------- */

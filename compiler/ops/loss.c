@@ -171,7 +171,7 @@ static void emit_nll_loss(Emit *e, const Op *op)
 
 OPDEF(nll_loss, .type = "Nll", .family = "loss",
 	.params = PARAMS({ "probs", P_TENSOR }, { "labels", P_TENSOR }, LOSS_OPTIONS, { "log_prob", P_BOOL, OPTIONAL, INT_DEFAULT(0) }),
-	.traits = PURE, .infer = infer_loss, .grad = grad_nll_loss, .emit = emit_nll_loss, .flops = 1, .sample = { 0.1, 1 },
+	.traits = PURE, .infer = infer_loss, .fails = fails_always, .grad = grad_nll_loss, .emit = emit_nll_loss, .flops = 1, .sample = { 0.1, 1 },
 	.doc = "Negative logarithm of the probability given to each label, which is kept from going below 1e-7 (6.104e-5 in f16). `probs` are "
 	       "probabilities, or with `log_prob` their logarithms. `reduction` is mean, sum or none; items whose label is `ignore_index` count 0, and the "
 	       "mean is then over the rest. A label out of range is a run-time error.",
@@ -192,7 +192,7 @@ static void emit_nll_loss_grad(Emit *e, const Op *op)
 
 OPDEF(nll_loss_grad, .type = "NllGrad", .family = "loss",
 	.params = PARAMS({ "probs", P_TENSOR }, { "labels", P_TENSOR }, { "g", P_TENSOR }, LOSS_OPTIONS, { "log_prob", P_BOOL, OPTIONAL, INT_DEFAULT(0) }),
-	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_loss_gradient, .emit = emit_nll_loss_grad, .flops = 1, .sample = { 0.1, 1 },
+	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_loss_gradient, .fails = fails_always, .emit = emit_nll_loss_grad, .flops = 1, .sample = { 0.1, 1 },
 	.doc = "Gradient of nll_loss.", .formula = "dp[label] = -G / max(p[label], 1e-10), 0 elsewhere");
 
 /* --- losses that give the gradient along -------------------------------------------------------------------------------- */
@@ -222,14 +222,14 @@ static void emit_from_logits(Emit *e, const Op *op) { emit_fused_loss(e, op, 1);
 
 OPDEF(nll_loss_with_softmax_grad, .type = "NlllWithSoftmaxGradDirect", .family = "loss", .nout = 2,
 	.params = PARAMS({ "probs", P_TENSOR }, { "labels", P_TENSOR }, { "loss_grad", P_SCALAR, OPTIONAL, FLOAT_DEFAULT(1) }, LOSS_OPTIONS),
-	.traits = PURE | NO_GRAD, .infer = infer_loss_and_grad, .lower = lower_factor, .emit = emit_from_probs, .flops = 3, .sample = { 0.1, 1 },
+	.traits = PURE | NO_GRAD, .infer = infer_loss_and_grad, .lower = lower_factor, .fails = fails_always, .emit = emit_from_probs, .flops = 3, .sample = { 0.1, 1 },
 	.doc = "Loss and gradient at once: `probs` are the result of a softmax, and the second result is the gradient of that softmax's operand, times "
 	       "`loss_grad`. The loss adds 1e-7 (6.104e-5 in f16) to the probability before its logarithm.",
 	.formula = "l = -ln(p[label] + eps), dx = (p - onehot(label)) * G, G = loss_grad or loss_grad / items");
 
 OPDEF(cross_entropy_with_grad, .type = "CrossEntropyWithGrad", .family = "loss", .nout = 2,
 	.params = PARAMS({ "x", P_TENSOR }, { "labels", P_TENSOR }, { "loss_scaling", P_SCALAR, OPTIONAL, FLOAT_DEFAULT(1) }, LOSS_OPTIONS),
-	.traits = PURE | NO_GRAD, .infer = infer_loss_and_grad, .lower = lower_factor, .emit = emit_from_logits, .flops = 14, .sample = { -2, 2 },
+	.traits = PURE | NO_GRAD, .infer = infer_loss_and_grad, .lower = lower_factor, .fails = fails_always, .emit = emit_from_logits, .flops = 14, .sample = { -2, 2 },
 	.doc = "Cross entropy of scores with labels, and its gradient with respect to the scores times `loss_scaling`; the loss itself is not scaled.",
 	.formula = "p = softmax(x), l = -ln(max(p[label], eps)), dx = (p - onehot(label)) * loss_scaling / items");
 
@@ -247,7 +247,7 @@ static void emit_cross_entropy(Emit *e, const Op *op)
 }
 
 OPDEF(cross_entropy, .type = "CrossEntropy", .family = "loss", .params = PARAMS({ "x", P_TENSOR }, { "labels", P_TENSOR }, LOSS_OPTIONS),
-	.traits = PURE, .infer = infer_loss, .grad = grad_cross_entropy, .emit = emit_cross_entropy, .flops = 14, .sample = { -2, 2 },
+	.traits = PURE, .infer = infer_loss, .fails = fails_always, .grad = grad_cross_entropy, .emit = emit_cross_entropy, .flops = 14, .sample = { -2, 2 },
 	.doc = "Cross entropy of scores with labels: softmax over the last axis, then the negative logarithm of the label's probability, which is kept from "
 	       "going below 1e-7 (6.104e-5 in f16). `reduction` and `ignore_index` are those of `nll_loss`.",
 	.formula = "p = softmax(x), l = -ln(max(p[label], eps)), dx = (p - onehot(label)) * g / items");
@@ -260,5 +260,5 @@ static void emit_cross_entropy_grad(Emit *e, const Op *op)
 
 OPDEF(cross_entropy_grad, .type = "CrossEntropyGrad", .family = "loss",
 	.params = PARAMS({ "x", P_TENSOR }, { "labels", P_TENSOR }, { "g", P_TENSOR }, LOSS_OPTIONS),
-	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_loss_gradient, .emit = emit_cross_entropy_grad, .flops = 14, .sample = { -2, 2 },
+	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_loss_gradient, .fails = fails_always, .emit = emit_cross_entropy_grad, .flops = 14, .sample = { -2, 2 },
 	.doc = "Gradient of cross_entropy.", .formula = "(softmax(x) - onehot(label)) * g / items");

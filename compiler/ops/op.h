@@ -103,6 +103,12 @@ struct OpDef {
 	/* What the lowered copy has in the op's place, for ops without an emitter of their own: build it, set one
 	 * tensor per result and return 1; 0: nothing to do, the op stays.  Results may be lowered again. */
 	int (*lower)(Build *b, Op *op, Tensor **out);
+	/* Can it fail while the program runs?  Such an op is never removed, although nothing may read its results, so that errors do not
+	 * depend on -O.  NULL: never, except that integer division and powers in .expr can. */
+	int (*fails)(const Op *op);
+	/* Builds the op that fails where this one would and computes no result; it replaces this one where nothing reads the results.
+	 * NULL: there is none, the op itself stays. */
+	void (*check)(Build *b, const Op *op);
 	/* makes operand 0 where the model does not give it: the tensor that PopXL's loads fill (R51); in: the operands so far */
 	Tensor *(*buffer)(Build *b, Tensor *const *in, const AttrVal *attrs, const char *name);
 	/* how .pxl orders the parameters, by name, where PopXL's order is not that of the operands; NULL: as listed */
@@ -120,6 +126,7 @@ struct OpDef {
 
 extern const OpDef *const op_table[OP_COUNT];
 /* by .pxl name, alias, or with the variant's underscore, `var_updates.` and `collectives.` accepted before ops of these families */
+int fails_always(const Op *op);                             /* OpDef.fails of an op that can fail whatever its attributes */
 const OpDef *op_find(const char *name, int *inplace);
 const char *op_group_family(const char *group);             /* "collectives" → "collective"; NULL: no such group */
 int   op_param(const OpDef *d, const char *name);           /* index, or -1 */
@@ -188,6 +195,7 @@ static inline Spec infer_in(const Infer *in, int i) { return in->op->in.at[i]->s
 static inline Tensor *infer_tensor(const Infer *in, int i) { return i < in->op->in.n ? in->op->in.at[i] : 0; }
 int infer_pattern(Infer *in);            /* of what passes make: they say what the results are */
 int infer_same(Infer *in);               /* result like operand 0 */
+int infer_nothing(Infer *in);            /* .nout is -1 */
 int infer_broadcast(Infer *in);          /* equal dtypes, broadcast shapes; in-place: operand 0's shape */
 int infer_compare(Infer *in);            /* the same with bool result */
 int infer_need_float(Infer *in, int i);  /* 1, or 0 after a diagnostic naming op, operand and dtype */

@@ -234,7 +234,7 @@ static void grad_roi_align(Grad *gr, Op *op)
 
 OPDEF(roi_align, .type = "RoiAlign", .family = "window",
 	.params = PARAMS({ "t", P_TENSOR }, { "rois", P_TENSOR }, { "batch_index", P_TENSOR }, { "output_size", P_INTS }, { "spatial_scale", P_FLOAT }, { "sampling_ratio", P_INT }),
-	.traits = PURE, .infer = infer_roi_align, .grad = grad_roi_align, .lower = lower_wide, .emit = emit_roi, .flops = 16, .sample = { 0, 4 },
+	.traits = PURE, .infer = infer_roi_align, .fails = fails_always, .grad = grad_roi_align, .lower = lower_wide, .emit = emit_roi, .flops = 16, .sample = { 0, 4 },
 	.doc = "Regions of images (N, C, H, W), each pooled to `output_size` bins. Region r is x1, y1, x2, y2 in `rois` (R, 4), times `spatial_scale`, of image "
 	       "`batch_index[r]`; it is at least 1 wide and high. A bin is the mean of sampling_ratio × sampling_ratio bilinear samples on a regular grid (0: as many as "
 	       "the bin has elements, rounded up, along each axis; at most 1024). A sample more than 1 before or beyond the image counts 0. Images alone receive a "
@@ -251,5 +251,5 @@ static int infer_roi_grad(Infer *in)
 
 OPDEF(roi_align_grad, .type = "RoiAlignGrad", .family = "window",
 	.params = PARAMS({ "g", P_TENSOR }, { "rois", P_TENSOR }, { "batch_index", P_TENSOR }, { "size", P_INTS }, { "spatial_scale", P_FLOAT }, { "sampling_ratio", P_INT }),
-	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_roi_grad, .lower = lower_wide, .emit = emit_roi, .flops = 16, .sample = { 0, 4 },
+	.traits = PURE | INTERNAL | GRAD_ERROR, .infer = infer_roi_grad, .fails = fails_always, .lower = lower_wide, .emit = emit_roi, .flops = 16, .sample = { 0, 4 },
 	.doc = "Gradient of roi_align for the images.", .formula = "dt = the weights times g, added up");

@@ -66,6 +66,19 @@ static Tensor *only(Build *b, Tensor *where, Tensor *x) { return b_op3(b, OP_whe
 
 static int infer_scatter_into(Infer *in) { return infer_same(in); }
 
+/* all of these ops: operand 1 holds indices, the elements that are moved are those of `moved`, positions are of an axis of `big` */
+static void check_positions(Build *b, const Op *op, const Tensor *big)
+{
+	b_check_indices(b, op->in.at[1], big->spec.shape.dim[op_attr(op, "axis")->i]);
+}
+
+static int is_strict(const Op *op, const char *attr, const Tensor *moved) { return !op_attr(op, attr)->i && shape_nelems(moved->spec.shape); }
+
+static int into_fails(const Op *op) { return is_strict(op, "lenient", op->in.at[2]); }
+static int read_fails(const Op *op) { return is_strict(op, "lenient", op->out.at[0]); }
+static void check_writing(Build *b, const Op *op) { check_positions(b, op, op->out.at[0]); }
+static void check_reading(Build *b, const Op *op) { check_positions(b, op, op->in.at[0]); }
+
 /* memory of its own that holds what t does: a number spread over a shape is spread once more, not copied */
 static Tensor *own_copy(Build *b, Tensor *t)
 {
@@ -98,24 +111,26 @@ static void grad_scatter_into(Grad *gr, Op *op)
 	Build *b = &gr->b;
 	int mode = mode_of(op);
 	int64_t axis = op_attr(op, "axis")->i;
+	int lenient = (int)op_attr(op, "lenient")->i;
 	Shape s = op->in.at[2]->spec.shape;
-	Tensor *g = grad_of(gr, op, 0), *idx = grad_fwd(gr, op->in.at[1]), *back = read(b, g, idx, s, axis, 1);
+	Tensor *g = grad_of(gr, op, 0), *idx = grad_fwd(gr, op->in.at[1]), *back = read(b, g, idx, s, axis, lenient);
 	if (mode == SUM) {
 		grad_add(gr, op, 0, g);
 		grad_add(gr, op, 2, back);
 	} else if (mode == WRITE) {
-		grad_add(gr, op, 0, into(b, g, idx, b_zeros(b, (Spec){ .dtype = g->spec.dtype, .shape = s }), axis, "none", 1));
+		grad_add(gr, op, 0, into(b, g, idx, b_zeros(b, (Spec){ .dtype = g->spec.dtype, .shape = s }), axis, "none", lenient));
 		grad_add(gr, op, 2, only(b, winners(b, op->in.at[0], idx, s, axis), back));
 	} else {
 		Tensor *y = grad_fwd(gr, op->out.at[0]);
 		if (grad_wanted(gr, op, 0)) grad_add(gr, op, 0, only(b, b_op2(b, OP_equal, y, grad_fwd(gr, op->in.at[0])), g));
-		if (grad_wanted(gr, op, 2)) grad_add(gr, op, 2, only(b, b_op2(b, OP_equal, read(b, y, idx, s, axis, 1), grad_fwd(gr, op->in.at[2])), back));
+		if (grad_wanted(gr, op, 2)) grad_add(gr, op, 2, only(b, b_op2(b, OP_equal, read(b, y, idx, s, axis, lenient), grad_fwd(gr, op->in.at[2])), back));
 	}
 }
 
 OPDEF(scatter_into, .type = "ScatterInto", .family = "scatter",
 	.params = PARAMS({ "big", P_TENSOR }, { "indices", P_TENSOR }, { "small", P_TENSOR }, { "axis", P_INT }, { "mode", P_STR }, { "lenient", P_BOOL, OPTIONAL, INT_DEFAULT(0) }),
-	.traits = PURE | INTERNAL, .inplace = MODIFIES, .type_inplace = "ScatterInto", .infer = infer_scatter_into, .lower = lower_scatter_into, .grad = grad_scatter_into, .emit = emit_scatter_into, .sample = { -2, 2 },
+	.traits = PURE | INTERNAL, .inplace = MODIFIES, .type_inplace = "ScatterInto", .infer = infer_scatter_into, .lower = lower_scatter_into,
+	.fails = into_fails, .check = check_writing, .grad = grad_scatter_into, .emit = emit_scatter_into, .sample = { -2, 2 },
 	.doc = "A copy of `big` into which the elements of `small` are written, added up or compared at computed positions of an axis.",
 	.formula = "y = big, y[p with p[axis] := indices[p]] combined with small[p]");
 
@@ -137,12 +152,13 @@ static void grad_read_at(Grad *gr, Op *op)
 {
 	Tensor *zero = b_zeros(&gr->b, op->in.at[0]->spec);
 	if (grad_wanted(gr, op, 0))
-		grad_add(gr, op, 0, into(&gr->b, zero, grad_fwd(gr, op->in.at[1]), grad_of(gr, op, 0), op_attr(op, "axis")->i, "sum", 1));
+		grad_add(gr, op, 0, into(&gr->b, zero, grad_fwd(gr, op->in.at[1]), grad_of(gr, op, 0), op_attr(op, "axis")->i, "sum",
+		                           (int)op_attr(op, "lenient")->i));
 }
 
 OPDEF(read_at, .type = "ReadAt", .family = "scatter",
 	.params = PARAMS({ "big", P_TENSOR }, { "indices", P_TENSOR }, { "shape", P_SHAPE }, { "axis", P_INT }, { "lenient", P_BOOL, OPTIONAL, INT_DEFAULT(0) }),
-	.traits = PURE | INTERNAL, .infer = infer_read_at, .grad = grad_read_at, .emit = emit_read_at, .sample = { -2, 2 },
+	.traits = PURE | INTERNAL, .infer = infer_read_at, .fails = read_fails, .check = check_reading, .grad = grad_read_at, .emit = emit_read_at, .sample = { -2, 2 },
 	.doc = "One element of `big` for each element of the result, from a computed position of an axis.",
 	.formula = "y[p] = big[p with p[axis] := indices[p]]");
 
@@ -193,10 +209,12 @@ static void grad_scatter(Grad *gr, Op *op)
 	if (grad_wanted(gr, op, 2)) grad_add(gr, op, 2, only(b, winners(b, op->in.at[0], idx, v.shape, axis), read(b, g, idx, v.shape, axis, 0)));
 }
 
+static int scatter_fails(const Op *op) { return shape_nelems(op->in.at[2]->spec.shape) > 0; }
+
 OPDEF(scatter, .type = "Scatter", .family = "scatter",
 	.params = PARAMS({ "t", P_TENSOR }, { "indices", P_TENSOR }, { "values", P_TENSOR }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) },
 		{ "available_memory_proportion", P_HINT, OPTIONAL }),
-	.traits = PURE, .infer = infer_scatter, .lower = lower_scatter, .grad = grad_scatter, .sample = { -2, 2 },
+	.traits = PURE, .infer = infer_scatter, .lower = lower_scatter, .fails = scatter_fails, .check = check_writing, .grad = grad_scatter, .sample = { -2, 2 },
 	.doc = "A copy of the tensor with elements of `values` written at computed positions of an axis. `indices` has the shape of `values`, which is no longer than "
 	       "the tensor on the other axes. Where an index occurs more than once the last in row-major order wins, and alone receives a gradient. An index outside "
 	       "the axis, negative ones included, is a run-time error.",
@@ -342,7 +360,9 @@ static void grad_scatter_reduce(Grad *gr, Op *op)
 #define REDUCE_PARAMS { "data", P_TENSOR }, { "indices", P_TENSOR }, { "reduction", P_STR }, { "initial_values", P_OPT_TENSOR, OPTIONAL }, \
 	{ "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }, { "axis_size", P_INT, OPTIONAL }, { "enable_index_broadcast", P_BOOL, OPTIONAL, INT_DEFAULT(1) }, \
 	{ "available_memory_proportion", P_HINT, OPTIONAL }
-#define REDUCE .family = "scatter", .traits = PURE, .infer = infer_scatter_reduce, .lower = lower_scatter_reduce, .grad = grad_scatter_reduce, .sample = { -2, 2 }
+static int reduce_fails(const Op *op) { return shape_nelems(op->in.at[INDICES]->spec.shape) && shape_nelems(op->in.at[DATA]->spec.shape); }
+
+#define REDUCE .family = "scatter", .traits = PURE, .infer = infer_scatter_reduce, .lower = lower_scatter_reduce, .fails = reduce_fails, .check = check_writing, .grad = grad_scatter_reduce, .sample = { -2, 2 }
 #define REDUCE_DOC "Elements of `data` combined at computed positions of an axis: \"sum\", \"max\", \"min\", or \"none\", which overwrites (the last in row-major order " \
 	"wins). The result begins as `initial_values`, or has `axis_size` places along the axis; then sums begin at 0, and a place that no element falls on is 0. Indices have " \
 	"the shape of `data`, or one axis for all lines; without `enable_index_broadcast` they may be fewer, for a corner of the data. Extremes give every tied element " \
@@ -400,13 +420,16 @@ static void grad_groupedgather(Grad *gr, Op *op)
 	Shape flat;
 	Tensor *idx = flat_indices(b, op, grad_fwd(gr, op->in.at[1]), &flat);
 	if (grad_wanted(gr, op, 0))
-		grad_add(gr, op, 0, into(b, b_zeros(b, op->in.at[0]->spec), idx, b_reshape(b, grad_of(gr, op, 0), flat), op_attr(op, "axis")->i, "sum", 1));
+		grad_add(gr, op, 0, into(b, b_zeros(b, op->in.at[0]->spec), idx, b_reshape(b, grad_of(gr, op, 0), flat), op_attr(op, "axis")->i, "sum",
+		                           (int)op_attr(op, "zero_OOR")->i));
 }
+
+static int groupedgather_fails(const Op *op) { return is_strict(op, "zero_OOR", op->out.at[0]); }
 
 OPDEF(groupedgather, .type = "GroupedGather", .family = "scatter",
 	.params = PARAMS({ "t", P_TENSOR }, { "indices", P_TENSOR }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }, { "group_size", P_INT, OPTIONAL, INT_DEFAULT(1) },
 		{ "available_memory_proportion", P_HINT, OPTIONAL }, { "zero_OOR", P_BOOL, OPTIONAL, INT_DEFAULT(0) }),
-	.traits = PURE, .infer = infer_groupedgather, .lower = lower_groupedgather, .grad = grad_groupedgather, .sample = { -2, 2 },
+	.traits = PURE, .infer = infer_groupedgather, .lower = lower_groupedgather, .fails = groupedgather_fails, .check = check_reading, .grad = grad_groupedgather, .sample = { -2, 2 },
 	.doc = "`gather` for each of `group_size` groups, which axis 0 of tensor and indices counts. With one group it is `gather`.",
 	.formula = "y[b] = gather(t[b], indices[b], axis - 1)");
 

@@ -95,17 +95,6 @@ static HostArray *evaluate(Arena *mem, const Op *op, const Pattern *p, int root)
 	return h;
 }
 
-/* integer division and powers fail at run time for some operands */
-static int may_fail(const Pattern *p)
-{
-	for (int i = 0; i < p->nodes.n; i++) {
-		const FuseNode *n = &p->nodes.at[i];
-		if (n->kind != FUSE_PRIM || n->cls == PXLRT_F32 || n->cls == PXLRT_F64) continue;
-		if (n->prim == FP_div || n->prim == FP_mod || n->prim == FP_pow) return 1;
-	}
-	return 0;
-}
-
 static int foldable(const Written *w, const Op *op)
 {
 	int64_t n;
@@ -123,14 +112,11 @@ static int foldable(const Written *w, const Op *op)
 
 static Tensor *fold(PassCx *cx, Op *op)
 {
-	Pattern p = { .shape = op->out.at[0]->spec.shape };
-	int *node = NEWN(cx->mem, int, op->in.n + 1), root;
+	Pattern p;
+	int root = bind_alone(cx->mem, &p, op);
 	Build b = build_at(op);
 
-	for (int i = 0; i < op->in.n; i++)
-		if (op->in.at[i]) node[i] = fuse_load(cx->mem, &p, i, op->in.at[i]->spec.dtype, op->at);
-	root = fuse_bind(cx->mem, &p, op, node, NULL);
-	if (root < 0 || may_fail(&p)) return NULL;
+	if (root < 0 || pattern_fails(&p, op)) return NULL;
 	return ir_constant(&b, evaluate(cx->mem, op, &p, root), op->out.at[0]->name);
 }
 

@@ -29,6 +29,9 @@ int   plain_product(const Op *matmul);                   /* of two matrices, in 
 char *graph_effects(Ir *ir, Arena *mem);                 /* per graph index: does running it have effects */
 int   op_has_effect(const Op *op, const char *graph_effect);     /* must run although nothing reads its results */
 int   same_attrs(const Op *a, const Op *b);
+/* the pattern of an elementwise op on its own: operand i is a load of operand i.  Gives the node of its value, or -1 */
+int   bind_alone(Arena *mem, Pattern *p, const Op *op);
+int   pattern_fails(const Pattern *p, const Op *op);     /* can it, so bound, divide an integer by zero or raise one to a negative power */
 /* the number all elements of a constant have; 0: not a constant, or they differ */
 int   constant_value(const Tensor *t, double *x);
 int   same_layout(const Layout *a, Shape as, const Layout *b, Shape bs);      /* the same elements in the same order */
@@ -67,7 +70,7 @@ void    rewrite_end(Rewrite *rw);
 /* rule on every op that was there, of every graph */
 int     rewrite_ops(PassCx *cx, void (*rule)(Rewrite *rw, const Written *w, Op *op));
 
-/* --- dce.c: effects as from graph_effects */
+/* --- dce.c: effects as from graph_effects; what can fail stays (OpDef.fails) */
 void   remove_dead(PassCx *cx, Graph *g, const char *effects);
 
 /* --- views.c: ops from id `first` on that move bytes for nothing become views; 0 only if there is no order */

@@ -85,6 +85,37 @@ int constant_value(const Tensor *t, double *x)
 	return 1;
 }
 
+int bind_alone(Arena *mem, Pattern *p, const Op *op)
+{
+	int *node = NEWN(mem, int, op->in.n + 1);
+
+	*p = (Pattern){ .shape = op->out.at[0]->spec.shape };
+	for (int i = 0; i < op->in.n; i++)
+		if (op->in.at[i]) node[i] = fuse_load(mem, p, i, op->in.at[i]->spec.dtype, op->at);
+	return fuse_bind(mem, p, op, node, NULL);
+}
+
+/* a constant divisor other than 0, or a constant exponent that is not negative */
+static int harmless(const FuseNode *n, const Op *op, int power)
+{
+	double x = (double)n->i;
+
+	if (n->kind != FUSE_CONST && (n->kind != FUSE_LOAD || !constant_value(op->in.at[n->operand], &x))) return 0;
+	return power ? x >= 0 : x != 0;
+}
+
+int pattern_fails(const Pattern *p, const Op *op)
+{
+	for (int i = 0; i < p->nodes.n; i++) {
+		const FuseNode *n = &p->nodes.at[i];
+		int power = n->prim == FP_pow;
+		if (n->kind != FUSE_PRIM || n->cls == PXLRT_F32 || n->cls == PXLRT_F64) continue;
+		if (n->prim != FP_div && n->prim != FP_mod && !power) continue;
+		if (!harmless(&p->nodes.at[n->arg[1]], op, power)) return 1;
+	}
+	return 0;
+}
+
 int same_place(const Op *a, const Op *b)
 {
 	return a->ipu == b->ipu && a->tiles == b->tiles && a->exec == b->exec;

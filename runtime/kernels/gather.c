@@ -105,21 +105,25 @@ static void add_row(const Gather *g, char *y, const char *v, long n)
 	}
 }
 
-static void add_plain(const Gather *g, long o, long j, long n)
+static int add_plain(RtLane *ln, const Gather *g, long o, long j, long n)
 {
 	int t = g->d->dtype;
 	for (long i = 0; i < g->count; i++) {
 		long at = index_at(g, i);
-		if (!in_range(g, at)) continue;
+		if (!in_range(g, at)) {
+			if (g->zero_oor) continue;
+			return bad_index(ln, g, i);
+		}
 		char *y = at_elem_mut(g->y, t, (o * g->d->n + at) * g->d->inner + j);
 		const char *v = at_elem(g->x, t, (o * g->count + i) * g->d->inner + j);
 		if (t == DT_F32) g->rt->f32->add((float *)(void *)y, (float *)(void *)y, (const float *)(const void *)v, n);
 		else add_row(g, y, v, n);
 	}
+	return 0;
 }
 
 /* all rows of these columns as f32 in scratch */
-static void add_wide(RtLane *ln, const Gather *g, long o, long j, long n)
+static int add_wide(RtLane *ln, const Gather *g, long o, long j, long n)
 {
 	int t = g->d->dtype;
 	float *acc = ln->scratch;
@@ -127,11 +131,15 @@ static void add_wide(RtLane *ln, const Gather *g, long o, long j, long n)
 	for (long r = 0; r < g->d->n; r++) g->rt->ld[t](acc + r * n, at_elem(g->y, t, (o * g->d->n + r) * g->d->inner + j), 1, n);
 	for (long i = 0; i < g->count; i++) {
 		long at = index_at(g, i);
-		if (!in_range(g, at)) continue;
+		if (!in_range(g, at)) {
+			if (g->zero_oor) continue;
+			return bad_index(ln, g, i);
+		}
 		g->rt->ld[t](&b, at_elem(g->x, t, (o * g->count + i) * g->d->inner + j), 1, n);
 		g->rt->f32->add(acc + at * n, acc + at * n, b.f32, n);
 	}
 	for (long r = 0; r < g->d->n; r++) g->rt->st[t](at_elem_mut(g->y, t, (o * g->d->n + r) * g->d->inner + j), 1, acc + r * n, n);
+	return 0;
 }
 
 static int is_half(int t) { return t == DT_F16 || t == DT_BF16; }
@@ -142,18 +150,19 @@ static int scatter_body(RtLane *ln, void *ctx, long lo, long hi)
 	long per = (g->d->inner + g->cols - 1) / g->cols;
 	for (long i = lo; i < hi; i++) {
 		long o = i / per, j = i % per * g->cols, n = min_l(g->cols, g->d->inner - j);
-		if (is_half(g->d->dtype) && g->d->n * n * 4 <= RT_SCRATCH_BYTES) add_wide(ln, g, o, j, n);
-		else add_plain(g, o, j, n);
+		int wide = is_half(g->d->dtype) && g->d->n * n * 4 <= RT_SCRATCH_BYTES;
+		int st = wide ? add_wide(ln, g, o, j, n) : add_plain(ln, g, o, j, n);
+		if (st) return st;
 	}
 	return 0;
 }
 
-int k_scatter_add(struct pxlrt_lane *lane, const struct pxlrt_axis *d, int idx_dtype, long count, const void *v, const void *idx, void *y)
+int k_scatter_add(struct pxlrt_lane *lane, const struct pxlrt_axis *d, int idx_dtype, long count, int zero_oor, const void *v, const void *idx, void *y)
 {
 	RtLane *ln = rt_lane(lane);
-	if (d->inner <= 0 || d->n <= 0) return 0;
-	long cols = is_half(d->dtype) ? max_l(1, min_l(BLOCK_MAX, RT_SCRATCH_BYTES / 4 / d->n)) : 128;
-	Gather g = { table_of(ln), d, idx_dtype, 1, count, cols, v, idx, y };
+	if (d->inner <= 0) return 0;
+	long cols = is_half(d->dtype) ? max_l(1, min_l(BLOCK_MAX, RT_SCRATCH_BYTES / 4 / max_l(1, d->n))) : 128;
+	Gather g = { table_of(ln), d, idx_dtype, zero_oor, count, cols, v, idx, y };
 	long n = d->outer * ((d->inner + cols - 1) / cols);
 	return span_run(ln, scatter_body, &g, n, piece_of(n, (double)count * (5 + (double)min_l(cols, d->inner) * 0.2)));
 }

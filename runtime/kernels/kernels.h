@@ -192,7 +192,7 @@ int k_attention(struct pxlrt_lane *, const struct pxlrt_attention *, const void 
 int k_attention_back(struct pxlrt_lane *, const struct pxlrt_attention *, const void *const *, void *const *);
 int k_cumsum(struct pxlrt_lane *, const struct pxlrt_axis *, int, const void *, void *);
 int k_gather(struct pxlrt_lane *, const struct pxlrt_axis *, int, long, int, const void *, const void *, void *);
-int k_scatter_add(struct pxlrt_lane *, const struct pxlrt_axis *, int, long, const void *, const void *, void *);
+int k_scatter_add(struct pxlrt_lane *, const struct pxlrt_axis *, int, long, int, const void *, const void *, void *);
 int k_scatter(struct pxlrt_lane *, const struct pxlrt_scatter *, void *, const void *, void *);
 int k_window_copy(struct pxlrt_lane *, const struct pxlrt_dynamic *, const void *, void *, void *);
 int k_conv(struct pxlrt_lane *, const struct pxlrt_window *, const void *, const void *, const void *, void *, void *);

@@ -222,6 +222,7 @@ int k_window_copy(struct pxlrt_lane *lane, const struct pxlrt_dynamic *d, const 
 			return lane_fault(ln, "a window of %ld from %lld on does not lie in an axis of %ld", d->window[k], from, d->limit[k]);
 		at += (long)from * d->stride[k];
 	}
+	if (!window) return 0;
 	char *place = (char *)big + at * d->size;
 	if (!d->write) return rt->copy(lane, &c, place, window);
 	struct pxlrt_copy back = c;

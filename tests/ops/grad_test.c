@@ -24,7 +24,7 @@ static const GradCase cases[] = {
 	{ "broadcast", "f64[3, 1]", "shape = [2, 3, 4]" }, { "slice", "f64[5, 4]", "start = [1, none], stop = [4, -1]" }, { "slice", "f64[5, 4]", "step = [-1, -1]" }, { "slice_", "f64[5]", "start = 2" },
 	{ "subsample", "f64[5, 4]", "strides = [2, 3]" }, { "pick", "f64[6, 4]", "start = [5, 0], step = [-2, 1], shape = [3, 4]" }, { "place", "f64[3, 2]", "start = [4, 1], step = [-2, 1], shape = [5, 4]" },
 	{ "gather", "f64[5, 3] i32[2, 4]", "" }, { "gather", "f64[2, 5, 3] u32[7]", "axis = 1" }, { "gather", "f64[5] i32[9]", "zero_OOR = true", .top = 8 }, { "tied_gather", "f64[5, 3] i32[6]", "" },
-	{ "scatter_add", "f64[6, 3] i32[6]", "shape = [5, 3]", .top = 7 }, { "onehot", "i32[6] - f64[2]", "num_classes = 4, axis = -1", 2 },
+	{ "scatter_add", "f64[6, 3] i32[6]", "shape = [5, 3], zero_OOR = true", .top = 7 }, { "scatter_add", "f64[2, 6] i32[6]", "shape = [2, 4], axis = 1", .top = 4 }, { "onehot", "i32[6] - f64[2]", "num_classes = 4, axis = -1", 2 },
 	{ "matmul", "f64[3, 5] f64[5, 4]", "", 3 }, { "matmul", "f64[5] f64[5, 4]", "", 3 }, { "matmul", "f64[3, 5] f64[5]", "", 3 }, { "matmul", "f64[5] f64[5]", "", 3 }, { "matmul", "f64[2, 3, 5] f64[5, 4]", "", 3 },
 	{ "matmul", "f64[2, 1, 3, 2] f64[3, 2, 2]", "", 3 }, { "matmul", "f64[3, 2] f64[2, 2, 3]", "", 3 }, { "matmul", "f64[2, 3, 5] f64[5]", "", 3 },
 	{ "softmax", "f64[3, 4]", "axis = -1" }, { "softmax", "f64[3, 4, 2]", "axis = 1" }, { "softmax_grad", "f64[3, 4] f64[3, 4]", "axis = 1", 3 },

@@ -475,7 +475,7 @@ static const Case cases[] = {
 	{ "", "subsample", "f64[5, 4]", "strides = [2, 3]", .ref = r_subsample }, { "", "pick", "f32[6, 4]", "start = [5, 0], step = [-2, 1], shape = [3, 4]", .ref = r_pick },
 	{ "", "place", "f32[3, 2]", "start = [4, 1], step = [-2, 1], shape = [5, 4]", .ref = r_place }, { "R149", "init", "", "shape = [5], dtype = f32", .ref = r_init },
 	{ "", "gather", "f32[5, 3] i32[2, 2]", "", .ref = r_gather }, { "", "gather", "f32[2, 5, 3] u32[4]", "axis = 1", .ref = r_gather }, { "", "gather", "f32[5] i64[9]", "zero_OOR = true", .ref = r_gather, .top = 9 },
-	{ "", "tied_gather", "f16[5, 3] i32[4]", "", .ref = r_gather, .tol = 1e-2 }, { "", "scatter_add", "f64[6, 3] i32[6]", "shape = [5, 3]", .ref = r_scatter_add, .top = 7 }, { "", "onehot", "i32[6] - f32[2]", "num_classes = 4, axis = -1", .ref = r_onehot },
+	{ "", "tied_gather", "f16[5, 3] i32[4]", "", .ref = r_gather, .tol = 1e-2 }, { "", "scatter_add", "f64[6, 3] i32[6]", "shape = [5, 3], zero_OOR = true", .ref = r_scatter_add, .top = 7 }, { "", "onehot", "i32[6] - f32[2]", "num_classes = 4, axis = -1", .ref = r_onehot },
 	{ "", "matmul", "f32[3, 5] f32[5, 4]", "", .ref = r_matmul }, { "", "matmul", "f64[5] f64[5, 4]", "", .ref = r_matmul }, { "", "matmul", "f32[3, 5] f32[5]", "", .ref = r_matmul }, { "", "matmul", "f32[5] f32[5]", "", .ref = r_matmul },
 	{ "", "matmul", "f32[2, 3, 5] f32[5, 4]", "", .ref = r_matmul }, { "", "matmul", "f64[2, 1, 3, 5] f64[4, 5, 2]", "", .ref = r_matmul }, { "", "matmul", "f32[6, 5] f32[2, 5, 3]", "", .ref = r_matmul },
 	{ "", "matmul", "f16[3, 5] f16[5, 4]", "output_type = f32", .ref = r_matmul, .tol = 1e-2 },

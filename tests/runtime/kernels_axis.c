@@ -144,7 +144,7 @@ static void gathers(DType t, DType it, const long *s, int oor)
 	CHECK("", ok && !st);
 	for (int k = 0; k < NLANE; k++) {
 		memset(k ? w : z, 0, (size_t)n * dtype_size(t));
-		lanes[k].lane.rt->scatter_add(&lanes[k].lane.pub, &d, (int)it, COUNT, y, idx, k ? w : z);
+		lanes[k].lane.rt->scatter_add(&lanes[k].lane.pub, &d, (int)it, COUNT, oor, y, idx, k ? w : z);
 		CHECK("", !k || !memcmp(z, w, (size_t)n * dtype_size(t)));
 	}
 	for (long o = 0; o < s[0]; o++)
@@ -173,6 +173,20 @@ static void bad_gathers(void)
 	}
 	CHECK("", lanes[0].lane.rt->gather(&lanes[0].lane.pub, &d, DT_U64, 1, 0, x, (u64[]){ ~0ull }, y) == RT_ERUN && strstr(lanes[0].lane.err.text, "18446744073709551615"));
 	lanes[0].lane.err.status = 0;
+	/* adding rows reports what taking them does: in f32 straight, in f16 through scratch or, where that is too small, through blocks */
+	static const struct { DType t; long n; } sums[] = { { DT_F32, 3 }, { DT_F64, 3 }, { DT_I16, 3 }, { DT_F16, 3 }, { DT_BF16, 1000000 }, { DT_F32, 0 }, { DT_F16, 0 } };
+	for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+		struct pxlrt_axis to = { (int)sums[i].t, 1, sums[i].n, 1 };
+		char *sum = calloc((size_t)sums[i].n + 1, 8), want[99];
+		snprintf(want, sizeof want, "index -1 is out of range for an axis of %ld", sums[i].n);
+		for (int k = 0; k < NLANE; k++) {
+			CHECK("", lanes[k].lane.rt->scatter_add(&lanes[k].lane.pub, &to, DT_I32, 1, 0, x, (int[]){ -1 }, sum) == RT_ERUN);
+			CHECK("", strstr(lanes[k].lane.err.text, want) != NULL);
+			lanes[k].lane.err.status = 0;
+			CHECK("", lanes[k].lane.rt->scatter_add(&lanes[k].lane.pub, &to, DT_I32, 1, 1, x, (int[]){ -1 }, sum) == 0);
+		}
+		free(sum);
+	}
 	/* the lowest failing piece is the one reported, whatever the number of threads */
 	enum { MANY = 100000 };
 	int *idx = calloc(MANY, sizeof *idx);

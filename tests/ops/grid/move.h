@@ -166,7 +166,7 @@ static const Row move_rows[] = {
 	MOVES("gather", gather, FORMS({ "T[5, 3] i32[2, 2]<5", "" }, { "T[2, 5, 3] u32[4]<5", "axis = 1" }, { "T[5] i64[9]<9", "zero_OOR = true" }, { "T[5, 3] i32[]<3", "axis = -1" }, { "T[5, 3] i32[0]<5", "" }, { "T[70, 33] i32[900]<70", "" }, { "T[3, 900] u32[400]<900", "axis = 1" })),
 	MOVES("tied_gather", gather, FORMS({ "T[5, 3] i32[4]<5", "" }, { "T[70, 33] i32[900]<70", "" })),
 	ROW("groupedgather", groupedgather, T_ANY, FORMS({ "T[2, 5, 3] i32[2, 4]<5", "axis = 1, group_size = 2" }, { "T[3, 2, 7] i32[3, 2, 2]<7", "axis = 2, group_size = 3" }), .exact = 1),
-	ROW("scatter_add", scatter_add, T_NUMBER, FORMS({ "T[6, 3] i32[6]<7", "shape = [5, 3]" }, { "T[2, 9, 3] i32[9]<4", "shape = [2, 4, 3], axis = 1" }, { "T[900, 7] i32[900]<31", "shape = [31, 7]" }), .any = T_ALL, .sums = 4),
+	ROW("scatter_add", scatter_add, T_NUMBER, FORMS({ "T[6, 3] i32[6]<7", "shape = [5, 3], zero_OOR = true" }, { "T[2, 9, 3] i32[9]<4", "shape = [2, 4, 3], axis = 1" }, { "T[900, 7] i32[900]<31", "shape = [31, 7]" }), .any = T_ALL, .sums = 4),
 	ROW("sparse_accumulate_", sparse, T_NUMBER, FORMS({ "T[5, 3] T[6, 3] i32[6]<5", "" }, { "T[2, 5, 3] T[2, 8, 3] u32[8]<5", "axis = 1, f = 3" }, { "T[70, 33] T[300, 33] i32[300]<70", "" }), .sums = 20, .plain_target = 1),
 	ROW("onehot", onehot, T_I | T_U, FORMS({ "T[6]<6 - f32[2]", "num_classes = 4, axis = -1" }, { "T[2, 3]<5 - f16[2]", "num_classes = 5, axis = 0" }, { "T[2, 3]<5 - i8[2]", "num_classes = 3, axis = 1" }, { "T[]<5 - f64[2]", "num_classes = 3, axis = 0" }), .exact = 1),
 	ROW("scatter", scatter, T_ANY, FORMS({ "T[5, 3] i32[4, 3]<5 T[4, 3]", "" }, { "T[3, 7] u32[2, 4]<7 T[2, 4]", "axis = 1" }, { "T[17] i64[5]<17 T[5]", "" }, { "T[90, 131] i32[80, 131]<90 T[80, 131]", "" }), .exact = 1),

@@ -226,7 +226,7 @@ static void refuse_rows(const Row *rows, size_t n)
 typedef struct Elsewhere { OpCode id; const char *file; } Elsewhere;         /* no values of their own, or a reference of another kind */
 static const Elsewhere elsewhere[] = {
 	{ OP_call, "tests/exec" }, { OP_repeat, "tests/exec" }, { OP_conditional, "tests/exec" }, { OP_fused, "every row at -O2" }, { OP_gemm, "tests/api/epilogue_test.c" }, { OP_kernel, "tests/exec/kernel.pxl" },
-	{ OP_host_op, "tests/api/host_op_test.c" }, { OP_host_load, "every row" }, { OP_host_store, "every row" }, { OP_remote_load, "tests/exec" }, { OP_remote_store, "tests/exec" },
+	{ OP_host_op, "tests/api/host_op_test.c" }, { OP_check_indices, "tests/api/faults_test.c" }, { OP_check_window, "tests/api/faults_test.c" }, { OP_host_load, "every row" }, { OP_host_store, "every row" }, { OP_remote_load, "tests/exec" }, { OP_remote_store, "tests/exec" },
 	{ OP_multi_exchange, "tests/exec" }, { OP_remote_code_load, "tests/exec" }, { OP_load_segment, "tests/exec" }, { OP_code_copy, "tests/wrong" },
 	{ OP_random_normal, "tests/ops/value_test.c" }, { OP_random_uniform, "tests/ops/value_test.c" }, { OP_dropout, "tests/ops/value_test.c" }, { OP_shaped_dropout, "tests/ops/value_test.c" },
 	{ OP_conv_forward, "tests/ops/window_test.c" }, { OP_conv_run, "tests/ops/window_test.c" }, { OP_conv_data, "tests/ops/window_test.c" }, { OP_conv_weight, "tests/ops/window_test.c" },
