@@ -24,7 +24,7 @@ static void grad_cast(Grad *gr, Op *op)
 }
 
 OPDEF(cast, .type = "Cast", .family = "cast", .params = PARAMS({ "t", P_TENSOR }, { "data_type", P_DTYPE }),
-	.traits = PURE | ELTWISE, .infer = infer_cast, .grad = grad_cast, .expr = "cast(t)", .flops = 1, .out_name = "%s_%t", .sample = { -2, 2 },
+	.traits = PURE | ELTWISE | MOVES, .infer = infer_cast, .grad = grad_cast, .expr = "cast(t)", .flops = 1, .out_name = "%s_%t", .sample = { -2, 2 },
 	.doc = "The tensor in another element type. Floats become integers by dropping the fraction, saturating at the ends of the range, NaN as 0; "
 	       "anything becomes a bool by being non-zero; narrower floats round to nearest even; narrower integers wrap. float8 has ops of its own. "
 	       "The gradient is cast back; none passes through integers.",
@@ -108,7 +108,7 @@ OPDEF(pow2scale_then_cast, .type = "Pow2ScaleThenCast", .family = "cast", .alias
 	.formula = "y = float8(t 2^log2_scale)");
 
 OPDEF(cast_then_pow2scale, .type = "CastThenPow2Scale", .family = "cast", .alias = "pow2scale_cast_from_fp8", .params = SCALE_PARAMS,
-	.traits = PURE | GRAD_ERROR, .infer = infer_decode, .lower = lower_decode, .fails = fails_always, .check = check_scale, .flops = 2, .out_name = "%s_%t", .sample = { -2, 2 },
+	.traits = PURE | MOVES | GRAD_ERROR, .infer = infer_decode, .lower = lower_decode, .fails = fails_always, .check = check_scale, .flops = 2, .out_name = "%s_%t", .sample = { -2, 2 },
 	.doc = "float8 to f16 or f32: the value times 2^log2_scale, infinite where f16 does not reach. `log2_scale` is an i32 scalar from -32 to 31, checked when "
 	       "the program runs. No gradient passes.",
 	.formula = "y = value(t) 2^log2_scale");

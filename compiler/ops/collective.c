@@ -201,6 +201,7 @@ static AttrVal *group_attrs(Build *b, OpCode code, const Op *op, const char *nam
 #define GROUP { "group", P_GROUP, OPTIONAL, INT_DEFAULT(0) }
 #define GROUP_DOC " `group` says which replicas belong together: none for all of them, or a replica grouping of constant stride and size."
 #define ACROSS_REPLICAS .family = "collective", .traits = PURE, .sample = { -2, 2 }
+#define MOVES_ACROSS_REPLICAS .family = "collective", .traits = PURE | MOVES, .sample = { -2, 2 }
 
 /* --- replicated_all_reduce --------------------------------------------------------------------------------------------- */
 
@@ -294,7 +295,7 @@ static void emit_sharded_slice(Emit *e, const Op *op)
 	emit_collective(e, op, "OWN", ADD, 1, pieces(op, op->in.at[0]), elements(op->in.at[0]));
 }
 
-OPDEF(replica_sharded_slice, .type = "ReplicaShardedSlice", ACROSS_REPLICAS, .params = PARAMS({ "t", P_TENSOR }, GROUP), .infer = infer_sharded_slice,
+OPDEF(replica_sharded_slice, .type = "ReplicaShardedSlice", MOVES_ACROSS_REPLICAS, .params = PARAMS({ "t", P_TENSOR }, GROUP), .infer = infer_sharded_slice,
 	.lower = lower_sharded_slice, .grad = grad_sharded_slice, .emit = emit_sharded_slice,
 	.doc = "A replica's own piece of its tensor, as a shard: flattened, filled with zeros at its end, and cut into as many pieces as the group has members; nothing is "
 	       "reduced. `replicated_all_gather` puts the pieces together again." GROUP_DOC,
@@ -350,7 +351,7 @@ static void emit_all_gather(Emit *e, const Op *op)
 	emit_collective(e, op, "ALL_GATHER", ADD, before(x, axis), from(x, axis), elements(op->out.at[0]));
 }
 
-OPDEF(replicated_all_gather, .type = "ReplicatedAllGather", ACROSS_REPLICAS,
+OPDEF(replicated_all_gather, .type = "ReplicatedAllGather", MOVES_ACROSS_REPLICAS,
 	.params = PARAMS({ "t", P_TENSOR }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }, GROUP, { "output_shape", P_STR, OPTIONAL, STR_DEFAULT("auto") }),
 	.infer = infer_all_gather, .lower = lower_all_gather, .grad = grad_all_gather, .emit = emit_all_gather,
 	.doc = "What the replicas of a group have, put together in the order of their numbers, on each of them. `output_shape` says how: \"concat\" along `axis`, \"new_axis\" "
@@ -394,7 +395,7 @@ static void emit_slice_of_group(Emit *e, const Op *op)
 	emit_collective(e, op, "OWN", ADD, before(x, axis), from(x, axis) / group_of(op)->size, elements(op->in.at[0]));
 }
 
-OPDEF(replicated_slice, .type = "ReplicatedSlice", ACROSS_REPLICAS, .params = PARAMS({ "t", P_TENSOR }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }, GROUP),
+OPDEF(replicated_slice, .type = "ReplicatedSlice", MOVES_ACROSS_REPLICAS, .params = PARAMS({ "t", P_TENSOR }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }, GROUP),
 	.infer = infer_slice_of_group, .lower = lower_sharded_slice, .grad = grad_slice_of_group, .emit = emit_slice_of_group,
 	.doc = "A replica's own block of `axis`, of as many equal blocks as the group has members; not a shard. An axis whose block is 1 long is dropped." GROUP_DOC,
 	.formula = "y = block i of t, dt = the blocks g of all members");

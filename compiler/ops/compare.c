@@ -51,6 +51,10 @@ static int infer_where(Infer *in)
 	Ir *ir = in->b->ir;
 	Spec c = infer_in(in, 0), a = infer_in(in, 1), b = infer_in(in, 2);
 	Diag *d;
+	if (dtype_is_f8(c.dtype)) {
+		infer_error(in, E0304, "the condition of `where` cannot be %s", dtype_info[c.dtype].name);
+		return 0;
+	}
 	if (a.dtype != b.dtype) {
 		d = infer_error(in, E0303, "both choices of `where` must have the same element type");
 		diag_label(ir->ds, d, "%s against %s", dtype_info[a.dtype].name, dtype_info[b.dtype].name);
@@ -83,7 +87,7 @@ static void grad_where(Grad *gr, Op *op)
 }
 
 OPDEF(where, .type = "Where", .family = "compare", .params = PARAMS({ "condition", P_TENSOR }, { "lhs", P_TENSOR }, { "rhs", P_TENSOR }),
-	.traits = PURE | ELTWISE, .infer = infer_where, .lower = lower_where, .grad = grad_where, .stops = 1 << 0, .expr = "lhs if condition != 0 else rhs", .flops = 1,
+	.traits = PURE | ELTWISE | MOVES, .infer = infer_where, .lower = lower_where, .grad = grad_where, .stops = 1 << 0, .expr = "lhs if condition != 0 else rhs", .flops = 1,
 	.sample = { -2, 2 },
 	.doc = "Elements of `lhs` where the condition is non-zero, else of `rhs`; all three broadcast together, and the choices have one dtype. "
 	       "The condition receives no gradient.",

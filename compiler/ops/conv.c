@@ -638,11 +638,11 @@ static void check_scaled(Build *b, const Op *op) { b_check_scale(b, op->in.at[2]
 
 OPDEF(conv_pow2scaled, .type = "ConvPow2Scaled", .family = "window",
 	.params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, { "log2_scale", P_TENSOR }, CONV_PARAMS, CONV_HINTS),
-	.traits = PURE | GRAD_ERROR, .infer = infer_conv, .lower = lower_scaled, .fails = fails_always, .check = check_scaled, .flops = 2, .sample = { -1, 1 },
+	.traits = PURE | MOVES | GRAD_ERROR, .infer = infer_conv, .lower = lower_scaled, .fails = fails_always, .check = check_scaled, .flops = 2, .sample = { -1, 1 },
 	.doc = "`conv`" SCALED_RULES, .formula = "y = conv(t, weight) 2^log2_scale");
 
 OPDEF(conv_transpose_pow2scaled, .type = "ConvTransposePow2Scaled", .family = "window",
 	.params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, { "log2_scale", P_TENSOR }, CONV_PARAMS, { "output_padding", P_INTS, OPTIONAL },
 		{ "output_shape", P_INTS, OPTIONAL }, CONV_HINTS),
-	.traits = PURE | GRAD_ERROR, .infer = infer_conv_transpose, .lower = lower_scaled, .fails = fails_always, .check = check_scaled, .flops = 2, .sample = { -1, 1 },
+	.traits = PURE | MOVES | GRAD_ERROR, .infer = infer_conv_transpose, .lower = lower_scaled, .fails = fails_always, .check = check_scaled, .flops = 2, .sample = { -1, 1 },
 	.doc = "`conv_transpose`" SCALED_RULES, .formula = "y = conv_transpose(t, weight) 2^log2_scale");

@@ -103,7 +103,7 @@ static void grad_dynamic_slice(Grad *gr, Op *op)
 #define PLACE_DOC "`index` holds one integer for each of `axes`; the window is `sizes` long along these and whole along the others. A window that does not lie in the " \
 	"tensor is a run-time error. `no_overlap` promises that windows never overlap, and changes no value."
 
-OPDEF(dynamic_slice, .type = "DynamicSlice", .family = "scatter", .params = PARAMS({ "t", P_TENSOR }, { "index", P_TENSOR }, PLACE_PARAMS), .traits = PURE,
+OPDEF(dynamic_slice, .type = "DynamicSlice", .family = "scatter", .params = PARAMS({ "t", P_TENSOR }, { "index", P_TENSOR }, PLACE_PARAMS), .traits = PURE | MOVES,
 	.infer = infer_dynamic_slice, .fails = fails_always, .check = check_place, .grad = grad_dynamic_slice, .emit = emit_dynamic_slice, .sample = { -2, 2 },
 	.doc = "A window of the tensor, at a place computed while the program runs. " PLACE_DOC, .formula = "y = t[index_i : index_i + sizes_i], dt = g in the window, else 0");
 
@@ -141,7 +141,7 @@ static void grad_dynamic_update(Grad *gr, Op *op)
 }
 
 OPDEF(dynamic_update, .type = "DynamicUpdate", .type_inplace = "DynamicUpdateInplace", .family = "scatter", .inplace = MODIFIES,
-	.params = PARAMS({ "t", P_TENSOR }, { "index", P_TENSOR }, { "t_update", P_TENSOR }, PLACE_PARAMS), .traits = PURE,
+	.params = PARAMS({ "t", P_TENSOR }, { "index", P_TENSOR }, { "t_update", P_TENSOR }, PLACE_PARAMS), .traits = PURE | MOVES,
 	.infer = infer_dynamic_update, .fails = fails_always, .check = check_place, .grad = grad_dynamic_update, .emit = emit_dynamic_update, .sample = { -2, 2 },
 	.doc = "A copy of the tensor with a window replaced by `t_update`, at a place computed while the program runs. " PLACE_DOC,
 	.formula = "y = t, y[index_i : index_i + sizes_i] = t_update; dt = g with the window 0, dt_update = the window of g");

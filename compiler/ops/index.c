@@ -101,7 +101,7 @@ static void check_gather(Build *b, const Op *op)
 	b_check_indices(b, op->in.at[1], op->in.at[0]->spec.shape.dim[op_attr(op, "axis")->i]);
 }
 
-#define GATHER .family = "index", .traits = PURE, .infer = infer_gather, .grad = grad_gather, .fails = gather_fails, .check = check_gather, \
+#define GATHER .family = "index", .traits = PURE | MOVES, .infer = infer_gather, .grad = grad_gather, .fails = gather_fails, .check = check_gather, \
 	.emit = emit_gather, .sample = { -2, 2 }, \
 	.params = PARAMS({ "t", P_TENSOR }, { "indices", P_TENSOR }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }, \
 		{ "available_memory_proportion", P_HINT, OPTIONAL }, { "zero_OOR", P_BOOL, OPTIONAL, INT_DEFAULT(0) })
@@ -216,7 +216,7 @@ static void grad_onehot(Grad *gr, Op *op)
 
 OPDEF(onehot, .type = "OneHot", .family = "index",
 	.params = PARAMS({ "t", P_TENSOR }, { "num_classes", P_COUNT }, { "values", P_TENSOR }, { "axis", P_INT }),
-	.traits = PURE, .infer = infer_onehot, .lower = lower_onehot, .grad = grad_onehot, .sample = { -2, 2 },
+	.traits = PURE | MOVES, .infer = infer_onehot, .lower = lower_onehot, .grad = grad_onehot, .sample = { -2, 2 },
 	.doc = "A new axis of length `num_classes` (an int or a constant scalar) holding values[1] at the index and values[0] elsewhere; an index outside "
 	       "[0, num_classes), negative ones included, is nowhere. The dtype is that of `values`. Only they receive a gradient.",
 	.formula = "y[a, k, b] = values[t[a, b] = k]");

@@ -149,20 +149,13 @@ static int check_constant(Infer *in)
 	return 1;
 }
 
-static int moves_bytes(const OpDef *d)       /* float8 can be moved, not computed with */
-{
-	switch (d->id) {
-	case OP_cast: case OP_identity: case OP_detach: case OP_print_tensor: case OP_gather: case OP_tied_gather: return 1;
-	case OP_cast_then_pow2scale: case OP_matmul_pow2scaled: case OP_conv_pow2scaled: case OP_conv_transpose_pow2scaled: return 1;       /* made for it */
-	default: return (d->traits & (CALLS | EFFECT | INTERNAL)) || !strcmp(d->family, "shape");
-	}
-}
-
+/* float8 can be moved, not computed with */
 static int check_float8(Infer *in)
 {
+	if (in->def->traits & (MOVES | CALLS | EFFECT | INTERNAL)) return 1;
 	for (int i = 0; i < in->op->in.n; i++) {
 		const Tensor *t = in->op->in.at[i];
-		if (!t || !dtype_is_f8(t->spec.dtype) || moves_bytes(in->def)) continue;
+		if (!t || !dtype_is_f8(t->spec.dtype)) continue;
 		infer_error(in, E0304, "`%s` does not compute with %s", op_said(in->op), dtype_info[t->spec.dtype].name);
 		return 0;
 	}

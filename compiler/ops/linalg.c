@@ -261,7 +261,7 @@ static void check_scaled(Build *b, const Op *op) { b_check_scale(b, op->in.at[2]
 
 OPDEF(matmul_pow2scaled, .type = "MatMulPow2Scaled", .family = "linalg",
 	.params = PARAMS({ "lhs", P_TENSOR }, { "rhs", P_TENSOR }, { "log2_scale", P_TENSOR }, { "available_memory_proportion", P_FLOAT, OPTIONAL }),
-	.traits = PURE | GRAD_ERROR, .infer = infer_scaled, .lower = lower_scaled, .fails = fails_always, .check = check_scaled, .flops = 2, .sample = { -1, 1 },
+	.traits = PURE | MOVES | GRAD_ERROR, .infer = infer_scaled, .lower = lower_scaled, .fails = fails_always, .check = check_scaled, .flops = 2, .sample = { -1, 1 },
 	.doc = "Matrix product of float8 tensors, whose formats may differ, with the shapes of `matmul`: sums are in f32, scaled by 2^log2_scale and rounded to "
 	       "f16. `log2_scale` is an i32 scalar from -32 to 31, checked when the program runs. No gradient passes.",
 	.formula = "y = (lhs @ rhs) 2^log2_scale");

@@ -60,6 +60,7 @@ enum {                                            /* traits: what passes ask bef
 	INTERNAL  = 1 << 8,      /* made by passes or transforms, not callable from .pxl */
 	RANDOM    = 1 << 9,
 	ACROSS    = 1 << 11,     /* operands may be on different IPUs and tile sets */
+	MOVES     = 1 << 12,     /* takes operands of any element type, float8 too: it moves values, or its shape rule says which types it takes */
 	ONLY_INPLACE = 1 << 10   /* the name already is the modifying op (accumulate_, copy_var_update_): op->inplace is always 1 */
 };
 /* Images whose channels lie in blocks (blocks.h): which operands and results an op without .expr takes so */

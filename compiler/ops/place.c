@@ -68,7 +68,7 @@ static void grad_ipu_copy(Grad *gr, Op *op)
 }
 
 OPDEF(ipu_copy, .type = "IpuCopy", .family = "place", .alias = "copy_to_ipu", .out_name = "%s_c%d",
-	.params = PARAMS({ "t", P_TENSOR }, { "destination", P_INT }, { "source", P_INT, OPTIONAL }), .traits = PURE,
+	.params = PARAMS({ "t", P_TENSOR }, { "destination", P_INT }, { "source", P_INT, OPTIONAL }), .traits = PURE | MOVES,
 	.infer = infer_ipu_copy, .ipu = destination_of, .grad = grad_ipu_copy, .lower = lower_to_copy, .sample = { -2, 2 },
 	.doc = "The same values on another IPU. `source` is where the tensor is; it may be left out when an op made the tensor, and must not contradict it.",
 	.formula = "y = t on IPU destination, dt = g on IPU source");
@@ -94,7 +94,7 @@ static void grad_io_tile_copy(Grad *gr, Op *op)
 }
 
 OPDEF(io_tile_copy, .type = "IoTileCopy", .family = "place", .out_name = "%s_iotilecopy",
-	.params = PARAMS({ "t", P_TENSOR }, { "tile_set", P_STR, OPTIONAL }), .traits = PURE,
+	.params = PARAMS({ "t", P_TENSOR }, { "tile_set", P_STR, OPTIONAL }), .traits = PURE | MOVES,
 	.infer = infer_io_tile_copy, .grad = grad_io_tile_copy, .lower = lower_to_copy, .sample = { -2, 2 },
 	.doc = "The same values on the other tile set of the IPU: from the compute tiles to the I/O tiles or back. A tensor whose tile set nothing decides counts as on the compute "
 	       "tiles; `tile_set = \"io\"` or `\"compute\"` says where it goes.",

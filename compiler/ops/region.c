@@ -138,7 +138,7 @@ REGION_RULES(slice)
 
 OPDEF(slice, .type = "Slice", .type_inplace = "SliceInplace", .family = "shape",
 	.params = PARAMS({ "t", P_TENSOR }, { "start", P_INTS, OPTIONAL }, { "stop", P_INTS, OPTIONAL }, { "step", P_INTS, OPTIONAL }, { "axis", P_INTS, OPTIONAL }),
-	.traits = PURE | STRIDED, .inplace = VIEWS, .infer = infer_slice, .view = view_slice, .grad = grad_slice, .emit = emit_slice,
+	.traits = PURE | MOVES | STRIDED, .inplace = VIEWS, .infer = infer_slice, .view = view_slice, .grad = grad_slice, .emit = emit_slice,
 	.sample = { -2, 2 },
 	.doc = "A part of the tensor: along each axis given (0, 1, … if none are) from `start` to before `stop`, in steps of 1 or -1. "
 	       "Bounds are read as Python reads them: negative ones count from the end, they are clipped to the axis, and none means as far as it goes. "
@@ -177,7 +177,7 @@ static void region_subsample(const Op *op, Region *r)
 }
 REGION_RULES(subsample)
 
-OPDEF(subsample, .type = "Subsample", .family = "shape", .params = PARAMS({ "t", P_TENSOR }, { "strides", P_INTS }), .traits = PURE | STRIDED,
+OPDEF(subsample, .type = "Subsample", .family = "shape", .params = PARAMS({ "t", P_TENSOR }, { "strides", P_INTS }), .traits = PURE | MOVES | STRIDED,
 	.infer = infer_subsample, .view = view_subsample, .grad = grad_subsample, .emit = emit_subsample, .sample = { -2, 2 },
 	.doc = "Every s-th element of each axis, the first included. A single int strides axis 0 only, a short list is filled up with 1.",
 	.formula = "y_i = x_(i * s), dx = zeros with g at the places read");

@@ -214,7 +214,7 @@ static int scatter_fails(const Op *op) { return shape_nelems(op->in.at[2]->spec.
 OPDEF(scatter, .type = "Scatter", .family = "scatter",
 	.params = PARAMS({ "t", P_TENSOR }, { "indices", P_TENSOR }, { "values", P_TENSOR }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) },
 		{ "available_memory_proportion", P_HINT, OPTIONAL }),
-	.traits = PURE, .infer = infer_scatter, .lower = lower_scatter, .fails = scatter_fails, .check = check_writing, .grad = grad_scatter, .sample = { -2, 2 },
+	.traits = PURE | MOVES, .infer = infer_scatter, .lower = lower_scatter, .fails = scatter_fails, .check = check_writing, .grad = grad_scatter, .sample = { -2, 2 },
 	.doc = "A copy of the tensor with elements of `values` written at computed positions of an axis. `indices` has the shape of `values`, which is no longer than "
 	       "the tensor on the other axes. Where an index occurs more than once the last in row-major order wins, and alone receives a gradient. An index outside "
 	       "the axis, negative ones included, is a run-time error.",
@@ -429,7 +429,7 @@ static int groupedgather_fails(const Op *op) { return is_strict(op, "zero_OOR", 
 OPDEF(groupedgather, .type = "GroupedGather", .family = "scatter",
 	.params = PARAMS({ "t", P_TENSOR }, { "indices", P_TENSOR }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }, { "group_size", P_INT, OPTIONAL, INT_DEFAULT(1) },
 		{ "available_memory_proportion", P_HINT, OPTIONAL }, { "zero_OOR", P_BOOL, OPTIONAL, INT_DEFAULT(0) }),
-	.traits = PURE, .infer = infer_groupedgather, .lower = lower_groupedgather, .fails = groupedgather_fails, .check = check_reading, .grad = grad_groupedgather, .sample = { -2, 2 },
+	.traits = PURE | MOVES, .infer = infer_groupedgather, .lower = lower_groupedgather, .fails = groupedgather_fails, .check = check_reading, .grad = grad_groupedgather, .sample = { -2, 2 },
 	.doc = "`gather` for each of `group_size` groups, which axis 0 of tensor and indices counts. With one group it is `gather`.",
 	.formula = "y[b] = gather(t[b], indices[b], axis - 1)");
 

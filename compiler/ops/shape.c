@@ -133,7 +133,7 @@ static void emit_flat_copy(Emit *e, const Op *op)
 }
 
 OPDEF(reshape, .type = "Reshape", .type_inplace = "ReshapeInplace", .family = "shape",
-	.params = PARAMS({ "t", P_TENSOR }, { "shape", P_SHAPE }), .traits = PURE, .inplace = VIEWS, .out_name = "%s_reshaped",
+	.params = PARAMS({ "t", P_TENSOR }, { "shape", P_SHAPE }), .traits = PURE | MOVES, .inplace = VIEWS, .out_name = "%s_reshaped",
 	.infer = infer_reshape, .view = view_restride, .grad = grad_reshape, .emit = emit_flat_copy, .sample = { -2, 2 },
 	.doc = "The elements in row-major order in a new shape. One entry may be -1 and is computed from the rest; 0 has no special meaning "
 	       "and is an error, as is any other number of elements.",
@@ -147,7 +147,7 @@ static int infer_flatten(Infer *in)
 }
 
 OPDEF(flatten, .type = "Reshape", .type_inplace = "ReshapeInplace", .family = "shape", .params = PARAMS({ "t", P_TENSOR }),
-	.traits = PURE, .inplace = VIEWS, .out_name = "%s_reshaped", .infer = infer_flatten, .view = view_restride,
+	.traits = PURE | MOVES, .inplace = VIEWS, .out_name = "%s_reshaped", .infer = infer_flatten, .view = view_restride,
 	.grad = grad_reshape, .emit = emit_flat_copy, .sample = { -2, 2 },
 	.doc = "All elements in one axis, in row-major order. Always rank 1: there is no first axis to keep.", .formula = "y = reshape(x, [-1])");
 
@@ -174,7 +174,7 @@ static int infer_squeeze(Infer *in)
 	return 1;
 }
 
-OPDEF(squeeze, .type = "Squeeze", .family = "shape", .params = PARAMS({ "t", P_TENSOR }, { "axes", P_INTS, OPTIONAL }), .traits = PURE,
+OPDEF(squeeze, .type = "Squeeze", .family = "shape", .params = PARAMS({ "t", P_TENSOR }, { "axes", P_INTS, OPTIONAL }), .traits = PURE | MOVES,
 	.infer = infer_squeeze, .view = view_restride, .grad = grad_reshape, .emit = emit_flat_copy, .sample = { -2, 2 },
 	.doc = "Drops axes of length 1: those given, or all of them. An axis of another length, or one given twice, is an error.",
 	.formula = "y = reshape(x)");
@@ -236,7 +236,7 @@ static void emit_transpose(Emit *e, const Op *op)
 }
 
 OPDEF(transpose, .type = "Transpose", .type_inplace = "TransposeInplace", .family = "shape",
-	.params = PARAMS({ "t", P_TENSOR }, { "permutation", P_INTS, OPTIONAL }), .traits = PURE | STRIDED, .inplace = VIEWS, .out_name = "%s_T",
+	.params = PARAMS({ "t", P_TENSOR }, { "permutation", P_INTS, OPTIONAL }), .traits = PURE | MOVES | STRIDED, .inplace = VIEWS, .out_name = "%s_T",
 	.infer = infer_transpose, .view = view_transpose, .grad = grad_transpose, .emit = emit_transpose, .sample = { -2, 2 },
 	.doc = "Axes in another order: axis i of the result is axis permutation[i] of the operand. Without a permutation all axes are reversed, as `.T` does.",
 	.formula = "y.shape[i] = x.shape[p[i]], dx = transpose(g) by the inverse");
@@ -304,7 +304,7 @@ static int view_concat(const Op *op, const Layout *in, Layout *out)
 }
 
 OPDEF(concat, .type = "Concat", .type_inplace = "ConcatInplace", .family = "shape",
-	.params = PARAMS({ "ts", P_TENSORS }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }), .traits = PURE | STRIDED, .inplace = VIEWS,
+	.params = PARAMS({ "ts", P_TENSORS }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }), .traits = PURE | MOVES | STRIDED, .inplace = VIEWS,
 	.infer = infer_concat, .view = view_concat, .grad = grad_concat, .emit = emit_concat, .sample = { -2, 2 },
 	.doc = "Tensors joined along an axis. They agree in dtype, rank and every other axis.",
 	.formula = "y = t0 | t1 | …, dti = the part of g where ti lies");
@@ -392,7 +392,7 @@ static void emit_split(Emit *e, const Op *op)
 }
 
 OPDEF(split, .type = "Split", .family = "shape",
-	.params = PARAMS({ "t", P_TENSOR }, { "splits", P_INTS }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }), .nout = -2, .traits = PURE | STRIDED,
+	.params = PARAMS({ "t", P_TENSOR }, { "splits", P_INTS }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }), .nout = -2, .traits = PURE | MOVES | STRIDED,
 	.infer = infer_split, .view = view_split, .grad = grad_split, .emit = emit_split, .sample = { -2, 2 },
 	.doc = "Parts of a tensor along an axis, as a list. An int is the number of equal parts (it must divide the axis), a list gives the sizes "
 	       "(positive, adding up to the axis).",

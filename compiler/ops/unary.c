@@ -151,7 +151,7 @@ static void grad_identity(Grad *gr, Op *op)
 	grad_add(gr, op, 0, grad_of(gr, op, 0));
 }
 
-OPDEF(identity, .type = "Identity", .family = "unary", .alias = "rename", .traits = PURE | ELTWISE,
+OPDEF(identity, .type = "Identity", .family = "unary", .alias = "rename", .traits = PURE | ELTWISE | MOVES,
 	.params = PARAMS({ "t", P_TENSOR }, { "output_name", P_STR, OPTIONAL }),
 	.infer = infer_same, .grad = grad_identity, .expr = "t", .sample = { -2, 2 },
 	.doc = "A copy, under the name `output_name` if one is given.", .formula = "y = x, dx = g");
@@ -164,7 +164,7 @@ static int view_same(const Op *op, const Layout *in, Layout *out)
 }
 
 OPDEF(detach, .type = "Detach", .type_inplace = "DetachInplace", .family = "unary", .params = ONE_TENSOR,
-	.traits = PURE | ELTWISE | NO_GRAD, .inplace = VIEWS, .view = view_same, .infer = infer_same, .expr = "t",
+	.traits = PURE | ELTWISE | MOVES | NO_GRAD, .inplace = VIEWS, .view = view_same, .infer = infer_same, .expr = "t",
 	.doc = "The same values, but no gradient passes: the path back ends here.", .formula = "y = x, dx: none");
 
 /* --- tests on numbers --------------------------------------------------------------------------------------- */

@@ -124,7 +124,7 @@ static int infer_copy_update(Infer *in)
 	return 0;
 }
 
-OPDEF(copy_var_update, .type = "CopyVarUpdate", .type_inplace = "CopyVarUpdate", UPDATE | ELTWISE, .out_name = "updated__%s",
+OPDEF(copy_var_update, .type = "CopyVarUpdate", .type_inplace = "CopyVarUpdate", UPDATE | ELTWISE | MOVES, .out_name = "updated__%s",
 	.params = PARAMS({ "t", P_TENSOR }, { "X", P_TENSOR }), .infer = infer_copy_update, .expr = "X",
 	.doc = "Overwrites t with a tensor of the same shape and dtype.", .formula = "t := X");
 

@@ -95,6 +95,9 @@ static void test_move(void)
 	CHECK("R411", GIVES(4, LOAD GROUPS(2, 2) STORE("f32[2]", "replicated_all_gather(x, 0, g)"), 0, 2, 1, 3, 0, 2, 1, 3));
 	CHECK("R411", GIVES(2, LOAD STORE("f32[2, 1]", "replicated_all_gather(x, output_shape = \"new_axis\")"), 0, 1, 0, 1));
 	CHECK("R411", GIVES(2, IDS("i16", "2, 2") STORE("i16[2, 4]", "replicated_all_gather(x + constant([[1, 2], [3, 4]], i16), -1)"), 1, 2, 2, 3, 3, 4, 4, 5, 1, 2, 2, 3, 3, 4, 4, 5));
+	CHECK("R103", GIVES(2, IDS("f8_143", "3") STORE("f8_143[2, 3]", "replicated_all_gather(x, output_shape = \"new_axis\")"), 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1));
+	CHECK("R103", GIVES(2, IDS("f8_152", "3") STORE("f8_152[3]", "replicated_all_gather(replica_sharded_slice(x))"), 0, 0, 1, 0, 0, 1));
+	CHECK("R103", GIVES(2, IDS("f8_143", "4") STORE("f8_143[4]", "replicated_all_gather(replicated_slice(x))"), 0, 0, 1, 1, 0, 0, 1, 1));
 	CHECK("R414", GIVES(4, LOAD GROUPS(1, 2) STORE("f32[1]", "replicated_reduce_scatter(x, group = g)"), 1, 0, 5, 0));
 	CHECK("R357", GIVES(2, IDS("f32", "3") STORE("f32[2]", "replicated_reduce_scatter(x + constant([1.0, 2.0, 3.0]))"), 3, 5, 7, 0));
 	CHECK("R358 R359", GIVES(2, IDS("f32", "3") "    s = replica_sharded_slice(x + constant([1.0, 2.0, 3.0]))\n    assert s.shape == (2,) and s.meta_shape == (3,)\n"

@@ -132,7 +132,7 @@ static const Row each_rows[] = {
 	ONE("log", log, T_F, .ulps = 1.5, .lo = 0.001, .hi = 20), ONE("log2", log2, T_F, .ulps = 1.5, .lo = 0.001, .hi = 20), ONE("sqrt", sqrt, T_F, .hi = 100),
 	ONE("tanh", tanh, T_F, .ulps = 2), ONE("relu", relu, T_F), ONE("gelu", gelu, T_F, .ulps = 1, .sums = 1, .plain_numbers = 1), ONE("geluerf", geluerf, T_F, .ulps = 4, .sums = 1, .plain_numbers = 1),
 	ONE("swish", swish, T_F, .ulps = 3, .plain_numbers = 1), ONE("identity", same, T_ALL, .exact = 1), ONE("detach", same, T_ALL, .exact = 1), ONE("copy", same, T_ALL, .exact = 1),
-	ONE("io_tile_copy", same, T_ANY, .exact = 1), ONE("ipu_copy", same, T_ANY, .exact = 1, .attrs = "destination = 1, source = 0"), ONE("print_tensor", same, T_ALL, .exact = 1, .attrs = "print_self = false"),
+	ONE("io_tile_copy", same, T_ALL, .exact = 1), ONE("ipu_copy", same, T_ALL, .exact = 1, .attrs = "destination = 1, source = 0"), ONE("print_tensor", same, T_ALL, .exact = 1, .attrs = "print_self = false"),
 	ONE("isnan", isnan, T_F), ONE("isinf", isinf, T_F), ONE("isfinite", isfinite, T_F), ONE("logical_not", not, T_ANY), ONE("clip", clip, T_F, .attrs = "min = -1, max = 0.5"),
 	ONE("increment_mod", increment_mod, T_NUMBER, .attrs = "increment = 2, modulus = 3"),
 	ONE("exp_", exp, T_F, .ulps = 2), ONE("relu_", relu, T_F), ONE("gelu_", gelu, T_F, .ulps = 1, .sums = 1, .plain_numbers = 1), ONE("geluerf_", geluerf, T_F, .ulps = 4, .sums = 1, .plain_numbers = 1),
@@ -146,11 +146,11 @@ static const Row each_rows[] = {
 	TWO("relu_grad", relu_grad, T_F), TWO("tanh_grad", tanh_grad, T_F, .ulps = 4, .lo1 = -0.7, .hi1 = 0.7, .tame = 1), TWO("gelu_grad", gelu_grad, T_F, .ulps = 8, .lo1 = -0.5, .hi1 = 4, .tame = 1),
 	TWO("geluerf_grad", geluerf_grad, T_F, .ulps = 12, .lo1 = -0.5, .hi1 = 4, .tame = 1), TWO("swish_grad", swish_grad, T_F, .ulps = 8, .lo1 = -1, .hi1 = 4, .tame = 1), TWO("apply_mask", apply_mask, T_F, .any = T_ALL),
 	TWO("equal", equal, T_ANY), TWO("not_equal", not_equal, T_ANY), TWO("greater", greater, T_ANY), TWO("greater_equal", greater_equal, T_ANY), TWO("less", less, T_ANY), TWO("less_equal", less_equal, T_ANY),
-	TWO("logical_and", and, T_ANY), TWO("logical_or", or, T_ANY), THREE("where", where, T_ANY, .first_bool = 1, .exact = 1),
+	TWO("logical_and", and, T_ANY), TWO("logical_or", or, T_ANY), THREE("where", where, T_ALL, .first_bool = 1, .exact = 1),
 	TWO("accumulate_", add, T_NUMBER, UPDATE), TWO("accumulate_", add_quarter, T_F, .attrs = "f = 0.25", UPDATE), TWO("accumulate_square_", add_square, T_F, .attrs = "f = 0.25", UPDATE), TWO("accumulate_", add_quarter, T_I | T_U, .attrs = "f = 3", UPDATE), TWO("accumulate_square_", add_square, T_I | T_U, .attrs = "f = 3", UPDATE),
 	TWO("accumulate_mean_", mean, T_F, .any = T_NUMBER, .attrs = "step = 3", UPDATE), TWO("accumulate_moving_average_", mean, T_F, .any = T_NUMBER, .attrs = "f = 0.75", UPDATE),
 	TWO("accumulate_moving_average_square_", mean_square, T_F, .any = T_NUMBER, .attrs = "f = 0.75", UPDATE), TWO("blend", mean, T_F, .any = T_ALL, .attrs = "keep = 0.75, take = 0.25", UPDATE),
-	ONE("accumulator_scale_", half, T_F, .attrs = "f = 0.5"), ONE("accumulator_scale_", third, T_I | T_U, .attrs = "f = 3"), ONE("accumulator_zero_", zero, T_ANY), TWO("copy_var_update_", second, T_ANY, .same_shapes = 1, .exact = 1),
+	ONE("accumulator_scale_", half, T_F, .attrs = "f = 0.5"), ONE("accumulator_scale_", third, T_I | T_U, .attrs = "f = 3"), ONE("accumulator_zero_", zero, T_ANY), TWO("copy_var_update_", second, T_ALL, .same_shapes = 1, .exact = 1),
 };
 
 #endif
