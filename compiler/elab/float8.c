@@ -95,38 +95,64 @@ static Value do_decode(Elab *e, Call *c)
 	return y ? v_of(V_ARRAY, y) : v_error();
 }
 
-/* mean square of what a round trip loses; too large numbers become the largest, those that are not finite don't count */
-static double loss_of(const HostArray *a, const void *x, DType t, int scale)
+/* --- host_fp8_mse_scale ------------------------------------------------------------------------------------------------------------ */
+
+/* Numbers are counted by their binary exponents: bin i holds |x| from 2^(FIRST + i) up to twice that, bin 0 smaller ones too, the
+ * last larger ones too. */
+enum { FIRST = -126, BINS = 253, MOST_BIAS = 31, BIASES = 2 * MOST_BIAS + 1 };
+
+/* the shares of the bins; numbers that are not finite do not count */
+static void count_exponents(const HostArray *a, const void *x, double *share)
 {
-	double sum = 0;
-	int64_t n = shape_nelems(a->shape);
+	int64_t n = shape_nelems(a->shape), counted = 0;
 	for (int64_t i = 0; i < n; i++) {
-		double v = rt_get(a->dtype, x, (size_t)i), lost = v - ldexp((double)f8_to_f32(t, encode(t, v, scale, 0)), -scale);
-		if (isfinite(v)) sum += lost * lost;
+		int e = 0;
+		double v = rt_get(a->dtype, x, (size_t)i);
+		if (!isfinite(v)) continue;
+		frexp(v, &e);                                    /* |v| is in [2^(e - 1), 2^e) */
+		e -= 1 + FIRST;
+		share[v == 0 || e < 0 ? 0 : e < BINS ? e : BINS - 1]++;
+		counted++;
 	}
-	return n ? sum / (double)n : 0;
+	for (int i = 0; counted && i < BINS; i++) share[i] /= (double)counted;
 }
 
-/* of equal scales the one nearest to 0, the positive one first */
+/* The mean square of what float8 of exponents `least` to `most` loses, by an estimate for each bin: all of a number below, its last
+ * `bits` bits in between, what goes past 2^most above. */
+static double lost_square(const double *share, int least, int most, int bits)
+{
+	double sum = 0;
+	for (int i = 0; i < BINS; i++) {
+		int e = FIRST + i;
+		double x = ldexp(1, e), lost = e < least ? x : e <= most ? ldexp(x, -bits) : x - ldexp(1, most);
+		sum += share[i] * lost * lost;
+	}
+	return sum;
+}
+
+/* PopXL's search (A250): of biases that lose equally little the middle one, which leaves as much room above as below */
 static Value do_search(Elab *e, Call *c)
 {
 	DType t;
 	HostArray *a = float8_arg(e, c, &t) ? wide_arg(e, c) : NULL;
 	const void *x = a ? array_bytes(e, a, c->at) : NULL;
-	double best = (double)INFINITY;
-	int64_t scale = 0;
+	double share[BINS] = { 0 }, lost[BIASES], best = (double)INFINITY;
+	int equal[BIASES], n = 0, least, most;
 	if (!x) return v_error();
-	for (int i = 0; i < 63; i++) {
-		int s = i & 1 ? (i + 1) / 2 : -i / 2;
-		if (!step(e, c->at)) return v_error();
-		double lost = loss_of(a, x, t, s);
-		if (lost >= best) continue;
-		best = lost;
-		scale = s;
+	int bits = (a->dtype == DT_F16 ? 10 : 23) - (t == DT_F8_143 ? 3 : 2);
+	frexp(f8_to_f32(t, 0x01), &least);
+	frexp(f8_to_f32(t, 0x7f), &most);
+	count_exponents(a, x, share);
+	for (int i = 0; i < BIASES; i++) {
+		int bias = i - MOST_BIAS;
+		lost[i] = lost_square(share, least - 1 + bias, most - 1 + bias, bits);
+		best = fmin(best, lost[i]);
 	}
+	for (int i = 0; i < BIASES; i++)
+		if (lost[i] == best) equal[n++] = i - MOST_BIAS;
 	Value out = v_tuple(e->mem);
 	vec_push(e->mem, out.u.list, v_float(best));
-	vec_push(e->mem, out.u.list, v_int(scale));
+	vec_push(e->mem, out.u.list, v_int(-equal[n / 2]));
 	return out;
 }
 
