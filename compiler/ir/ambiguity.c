@@ -16,6 +16,11 @@
 
 typedef struct Touch { int op, cls; char writes; } Touch;    /* op by place in the order; one per (op, class) */
 
+/* A view that strides cannot express is a copy, kept in step with what it shows: `shown`, in the end tensors with memory of
+ * their own or strided views of such.  Why nothing may be written through it: one of them is a constant (b is NULL), or two
+ * have elements in common, for all one can tell. */
+typedef struct CopyView { Op *op; VEC(Tensor *) shown; Tensor *a, *b; int sure; } CopyView;
+
 typedef struct Check {
 	Graph *g;
 	Arena *mem;
@@ -23,7 +28,7 @@ typedef struct Check {
 	int n;
 	int *cls;                    /* per tensor: union-find parent */
 	const Tensor **root;         /* per tensor: where its memory begins */
-	Op **copy_view;              /* per class: a view in it that cannot be kept in step: it shows a constant, or one memory twice */
+	CopyView **copy_view;        /* per tensor: the view that it is the root of */
 	char *written;               /* per class */
 	VEC(Touch) touch;
 	uint64_t *before, *after, *own;      /* per op: sets of up to 64 writers */
@@ -51,12 +56,60 @@ static int class_of(Check *c, const Tensor *t) { return find_class(c, t->mark); 
 static void join(Check *c, const Tensor *a, const Tensor *b)
 {
 	int x = class_of(c, a), y = class_of(c, b);
-	if (x == y) return;
 	c->cls[y] = x;
-	if (!c->copy_view[x]) c->copy_view[x] = c->copy_view[y];
 }
 
 static int is_pure_view(const Op *op) { return op->inplace && op_table[op->code]->inplace != MODIFIES; }
+
+static const CopyView *view_below(const Check *c, const Tensor *t) { return c->copy_view[c->root[t->mark]->mark]; }
+
+static int shows_all(const Check *c, const Tensor *t) { return shape_nelems(t->spec.shape) == shape_nelems(c->root[t->mark]->spec.shape); }
+
+/* what an operand shows; one that is part of a copying view counts as all of it */
+static Tensor *const *shown_by(const Check *c, Tensor *const *operand, int *n)
+{
+	const CopyView *below = view_below(c, *operand);
+	*n = below ? below->shown.n : 1;
+	return below ? below->shown.at : operand;
+}
+
+static void note_meeting(CopyView *v, Tensor *a, Tensor *b, int sure)
+{
+	int exact;
+	if (v->a || !tensors_meet(a, b, &exact)) return;
+	v->a = a;
+	v->b = b;
+	v->sure = sure && exact;
+}
+
+static void compare_operands(Check *c, CopyView *v, Tensor *const *x, Tensor *const *y)
+{
+	int n, m, sure = shows_all(c, *x) && shows_all(c, *y);
+	Tensor *const *p = shown_by(c, x, &n), *const *q = shown_by(c, y, &m);
+	if (c->root[(*x)->mark] == c->root[(*y)->mark]) note_meeting(v, *x, *y, 1);
+	else
+		for (int i = 0; i < n; i++)
+			for (int k = 0; k < m; k++) note_meeting(v, p[i], q[k], sure);
+}
+
+static void note_copy_view(Check *c, Op *op)
+{
+	CopyView *v = NEW(c->mem, CopyView);
+	v->op = op;
+	for (int i = 0; i < op->in.n; i++) {
+		Tensor *t = operand(c, op, i);
+		const CopyView *below = t ? view_below(c, t) : NULL;
+		int n = 0;
+		if (!t) continue;
+		if (!v->a && c->root[t->mark]->kind == T_CONSTANT) v->a = t;
+		if (!v->a && below && below->a) v->a = below->a, v->b = below->b, v->sure = below->sure;
+		for (int k = 0; k < i; k++)
+			if (operand(c, op, k)) compare_operands(c, v, &op->in.at[k], &op->in.at[i]);
+		Tensor *const *shown = shown_by(c, &op->in.at[i], &n);
+		for (int k = 0; k < n; k++) vec_push(c->mem, &v->shown, shown[k]);
+	}
+	c->copy_view[op->out.at[0]->mark] = v;
+}
 
 /* A view that strides cannot express joins all its operands, as concat_ means to show them all. */
 static void join_results(Check *c, Op *op)
@@ -69,15 +122,9 @@ static void join_results(Check *c, Op *op)
 		if (!fails) c->root[op->out.at[o]->mark] = c->root[op->in.at[i]->mark];
 	}
 	if (!fails) return;
-	int stuck = 0;
-	for (int i = 0; i < op->in.n; i++) {
-		if (!operand(c, op, i)) continue;
-		join(c, op->in.at[i], op->out.at[0]);
-		const Tensor *root = c->root[op->in.at[i]->mark];
-		stuck |= root->kind == T_CONSTANT;
-		for (int k = 0; k < i; k++) stuck |= operand(c, op, k) && c->root[op->in.at[k]->mark] == root;
-	}
-	if (stuck) c->copy_view[class_of(c, op->out.at[0])] = op;
+	for (int i = 0; i < op->in.n; i++)
+		if (operand(c, op, i)) join(c, op->in.at[i], op->out.at[0]);
+	note_copy_view(c, op);
 }
 
 static int writes_any(const Op *op)
@@ -133,12 +180,16 @@ static void report_pair(Check *c, const Touch *w, const Touch *u)
 	c->bad = 1;
 }
 
-static void report_copy_view(Check *c, const Op *writer, const Op *view)
+static void report_copy_view(Check *c, const Op *writer, const CopyView *v)
 {
 	Diags *ds = c->g->ir->ds;
-	Diag *d = diag(ds, E0407, writer->at, "%s writes memory that %s shows beside a constant, or twice", op_title(c->mem, writer), op_title(c->mem, view));
-	diag_note(ds, d, view->at, "the view is made here");
-	diag_help(ds, d, view->at, "write `%s` without the underscore", op_table[view->code]->name);
+	const char *write = op_title(c->mem, writer), *view = op_title(c->mem, v->op);
+	const Tensor *root = c->root[v->a->mark];
+	Diag *d = v->b ? diag(ds, E0407, writer->at, "%s writes through %s, which %s elements of `%s` twice", write, view, v->sure ? "shows" : "may show", root->name)
+	               : diag(ds, E0407, writer->at, "%s writes through %s, which shows the constant `%s`", write, view, root->name);
+	diag_note(ds, d, v->op->at, "the view is made here");
+	if (v->b && v->a != v->b) diag_note(ds, d, v->b->at, "`%s` and `%s` are parts of `%s` that %s", v->a->name, v->b->name, root->name, v->sure ? "overlap" : "cannot be told apart");
+	diag_help(ds, d, v->op->at, "write `%s` without the underscore", op_table[v->op->code]->name);
 	diag_chain(ds, d, writer->chain);
 	c->bad = 1;
 }
@@ -171,8 +222,8 @@ static void check_writer(Check *c, Op *op)
 		if (!operand(c, op, i) || !op_modifies(op, i)) continue;
 		int cls = class_of(c, op->in.at[i]);
 		c->written[cls] = 1;
-		if (c->copy_view[cls]) report_copy_view(c, op, c->copy_view[cls]);
 		const Tensor *root = c->root[op->in.at[i]->mark];
+		if (c->copy_view[root->mark] && c->copy_view[root->mark]->a) report_copy_view(c, op, c->copy_view[root->mark]);
 		if (root->kind == T_CONSTANT) report_constant(c, op, root);
 		if (op->callee[0]) check_twice(c, op, i);
 	}
@@ -280,7 +331,7 @@ static int check_graph(Graph *g, Arena *mem)
 	c.order = schedule(g, mem);
 	if (!c.order) return 0;
 	c.cls = NEWN(mem, int, nt + 1);
-	c.copy_view = NEWN(mem, Op *, nt + 1);
+	c.copy_view = NEWN(mem, CopyView *, nt + 1);
 	c.written = NEWN(mem, char, nt + 1);
 	c.root = NEWN(mem, const Tensor *, nt + 1);
 	for (int i = 0; i < nt; i++) {

@@ -29,6 +29,7 @@ int     op_by_ref(const Op *op, int i);                      /* passed by refere
 
 /* parts.c: is a call among them that counts as writing only what its callee writes; does what w writes of operand i meet u's operand k */
 int     op_writes_parts(const Op *op);
+int     tensors_meet(Tensor *x, Tensor *y, int *sure);       /* have they an element in common; if not sure, a "yes" may be wrong */
 int     op_parts_meet(const Op *w, int i, const Op *u, int k);
 
 /* which operand's storage result `out` takes over, judged by the op alone; -1: none */

@@ -3,7 +3,7 @@
  * A result shares storage with an operand in two cases: a modifying op gives back its first operand,
  * a viewing op shows part of it.  Following that from result to operand ends at a storage root; how a
  * tensor lies in its root is a Layout.  A view that strides cannot express (a reshape of a transpose,
- * concat_) is its own root: the lowering copies it, and ir_check_ambiguity refuses writes near it. */
+ * concat_) is its own root: the lowering copies it, and ir_check_ambiguity refuses writes through it that cannot be brought back. */
 #include "compiler/ir/ir.h"
 
 #include "compiler/ir/inside.h"

@@ -306,7 +306,8 @@ static int view_concat(const Op *op, const Layout *in, Layout *out)
 OPDEF(concat, .type = "Concat", .type_inplace = "ConcatInplace", .family = "shape",
 	.params = PARAMS({ "ts", P_TENSORS }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }), .traits = PURE | MOVES | STRIDED, .inplace = VIEWS,
 	.infer = infer_concat, .view = view_concat, .grad = grad_concat, .emit = emit_concat, .sample = { -2, 2 },
-	.doc = "Tensors joined along an axis. They agree in dtype, rank and every other axis.",
+	.doc = "Tensors joined along an axis. They agree in dtype, rank and every other axis. What is written through the result of `concat_` goes to the tensors it "
+	       "shows, which may be parts of one tensor; none may be a constant, and no element may be shown twice.",
 	.formula = "y = t0 | t1 | …, dti = the part of g where ti lies");
 
 static int bad_split(Infer *in, const char *label)
