@@ -101,8 +101,10 @@ struct pxl_session {
 	int64_t steps;               /* that have begun, while not settled */
 	struct Maps *maps;           /* variables that live in files (map.c); NULL: none */
 };
-/* session.c: remembers why, gives st */
+/* program.c: pxl_program_new in two steps; diagnostics are added to those that the model has */
 pxl_status check_program_options(pxl_ctx *cx, const pxl_program_options *o);
+pxl_status program_build(pxl_model *m, const pxl_program_options *o, pxl_program **out);
+/* session.c: remembers why, gives st */
 pxl_status session_fail(pxl_session *s, pxl_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* tier.c: before the first session; as sessions come and go; before a step of a session */
@@ -163,6 +165,8 @@ pxl_program *program_ref(pxl_program *p);
  * Afterwards new diagnostics have been handed to the callback, and errors make it PXL_EMODEL. */
 typedef pxl_status (*UnitFn)(Unit *u, void *arg);
 pxl_status unit_guard(Unit *u, UnitFn fn, void *arg);
+/* Each call that builds reports its own diagnostics; those of earlier ones on the same model are forgotten. */
+void unit_forget_diags(Unit *u);
 
 double now_ms(void);
 /* whole file, NUL-terminated, from the context's hook; PXL_EIO with message */

@@ -82,7 +82,7 @@ static pxl_status build_ir(Unit *u, BuildCall *c)
 static void describe_program(pxl_program *p)
 {
 	const Module *m = p->mod;
-	p->rt = (RtProgram){ .name = p->name, .main = jit_entry(p->jit), .replicas = p->ir->local_replicas, .transfers = p->ir->transfers,
+	p->rt = (RtProgram){ .name = p->name, .main = p->jit ? jit_entry(p->jit) : NULL, .replicas = p->ir->local_replicas, .transfers = p->ir->transfers,
 	                     .frame_bytes = p->plan->frame_bytes, .var_bytes = p->plan->var_bytes, .const_bytes = p->plan->const_bytes,
 	                     .consts = m->consts, .nvar = m->nvar, .nstream = m->nstream, .nsite = m->nsite,
 	                     .vars = m->vars, .streams = m->streams, .sites = m->sites,
@@ -90,7 +90,7 @@ static void describe_program(pxl_program *p)
 	                     .nhost = m->nhost, .hosts = m->hosts };
 	pxl_program_info *i = &p->info;
 	i->name = p->name;
-	i->jit = jit_kind(p->jit);
+	i->jit = p->jit ? jit_kind(p->jit) : "";
 	i->replicas = p->rt.replicas;
 	i->transfers = p->rt.transfers;
 	i->frame_bytes = p->plan->frame_bytes;
@@ -169,6 +169,16 @@ static void expect_streams(const Graph *g, char *seen, RtStream *streams)
 	}
 }
 
+static pxl_status make_code(Unit *u, BuildCall *c)
+{
+	double start = now_ms();
+	JitOptions jo = { .kind = c->o.jit == PXL_JIT_TCC ? JIT_TCC : c->o.jit == PXL_JIT_CC ? JIT_CC : JIT_AUTO,
+	                  .cache_dir = u->cx->cache_dir, .alloc = cx_rt_alloc(u->cx) };
+	if (jit_compile(c->p->mod, &jo, &c->p->jit, &c->err)) return cx_fail_rt(u->cx, &c->err);
+	c->p->info.jit_ms = now_ms() - start;
+	return PXL_OK;
+}
+
 static pxl_status compile_ir(Unit *u, BuildCall *c)
 {
 	pxl_program *p = c->p;
@@ -189,16 +199,13 @@ static pxl_status compile_ir(Unit *u, BuildCall *c)
 	if (!(p->mod = codegen(p->lowered, p->plan, &u->mem))) return PXL_EMODEL;
 	p->mod->options = arena_printf(&u->mem, "level %d, %d replicas, matmul %d", c->o.level, p->ir->local_replicas, (int)c->o.matmul);
 	expect_streams(p->ir->main, NEWN(&u->mem, char, p->ir->graphs.n + 1), p->mod->streams);
-	double t2 = now_ms();
-	JitOptions jo = { .kind = c->o.jit == PXL_JIT_TCC ? JIT_TCC : c->o.jit == PXL_JIT_CC ? JIT_CC : JIT_AUTO,
-	                  .cache_dir = u->cx->cache_dir, .alloc = cx_rt_alloc(u->cx) };
-	if (jit_compile(p->mod, &jo, &p->jit, &c->err)) return cx_fail_rt(u->cx, &c->err);
-	double t3 = now_ms();
 	p->info.passes_ms = t1 - t0;
-	p->info.codegen_ms = t2 - t1;
-	p->info.jit_ms = t3 - t2;
+	p->info.codegen_ms = now_ms() - t1;
+	st = c->o.build_only == PXL_STAGE_C ? PXL_OK : make_code(u, c);
+	if (st != PXL_OK) return st;
 	describe_program(p);
 	list_infos(p, &u->mem);
+	if (!p->jit) return PXL_OK;
 	tell_of_cache(u, p);
 	return tier_new(p, &c->o);
 }
@@ -209,13 +216,12 @@ static pxl_status build(Unit *u, void *arg)
 	double start = now_ms();
 	pxl_status st = build_ir(u, c);
 	c->p->info.elaborate_ms = now_ms() - start;
-	if (st == PXL_OK && !c->o.build_only) st = compile_ir(u, c);
+	if (st == PXL_OK && c->o.build_only != PXL_STAGE_IR) st = compile_ir(u, c);
 	c->p->info.compile_ms = u->load_ms + now_ms() - start;
 	return st;
 }
 
-/* Each program_new reports its own diagnostics; those of earlier ones on the same model are forgotten. */
-static void forget_diags(Unit *u)
+void unit_forget_diags(Unit *u)
 {
 	u->ds.at.n = 0;
 	u->ds.errors = u->ds.warnings = 0;
@@ -232,21 +238,27 @@ pxl_status check_program_options(pxl_ctx *cx, const pxl_program_options *o)
 	return PXL_OK;
 }
 
-pxl_status pxl_program_new(pxl_model *m, const pxl_program_options *opt, pxl_program **out)
+pxl_status program_build(pxl_model *m, const pxl_program_options *o, pxl_program **out)
 {
-	if (!m || !out) return PXL_EINVAL;
-	BuildCall c = { .o = PXL_PROGRAM_OPTIONS_INIT };
-	if (opt) memcpy(&c.o, opt, opt->size < sizeof c.o ? opt->size : sizeof c.o);
-	if (check_program_options(m->cx, &c.o) != PXL_OK) return PXL_EINVAL;
+	BuildCall c = { .o = *o };
 	if (!(c.p = cx_alloc(m->cx, sizeof *c.p))) return cx_fail(m->cx, PXL_ENOMEM, "out of memory");
 	atomic_init(&c.p->refs, 1);
 	c.p->m = model_ref(m);
 	c.p->seed = c.o.seed;
-	forget_diags(m->u);
 	pxl_status st = unit_guard(m->u, build, &c);
 	if (st != PXL_OK) pxl_program_free(c.p);
 	else *out = c.p;
 	return st;
+}
+
+pxl_status pxl_program_new(pxl_model *m, const pxl_program_options *opt, pxl_program **out)
+{
+	if (!m || !out) return PXL_EINVAL;
+	pxl_program_options o = PXL_PROGRAM_OPTIONS_INIT;
+	if (opt) memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+	if (check_program_options(m->cx, &o) != PXL_OK) return PXL_EINVAL;
+	unit_forget_diags(m->u);
+	return program_build(m, &o, out);
 }
 
 pxl_program *program_ref(pxl_program *p)

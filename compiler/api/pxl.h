@@ -140,6 +140,10 @@ typedef enum pxl_jit { PXL_JIT_AUTO, PXL_JIT_TCC, PXL_JIT_CC } pxl_jit;
  * where the processor multiplies bf16, slower elsewhere, with the same bits. Convolutions with windows of more than one element, and attention, stay f32. */
 typedef enum pxl_matmul { PXL_MATMUL_F32, PXL_MATMUL_BF16 } pxl_matmul;
 
+/* How far a program is built. IR: what the model says, with every error that the model itself can have. C: passes, the plan and the
+ * emitted C as well; all of pxl_emit and pxl_ship work, and everything that is known before a run has been looked at. */
+typedef enum pxl_stage { PXL_STAGE_ALL, PXL_STAGE_IR, PXL_STAGE_C } pxl_stage;
+
 typedef struct pxl_program_options {
 	size_t size;
 	const char *name;                          /* NULL: the only one, or `main` */
@@ -148,7 +152,7 @@ typedef struct pxl_program_options {
 	uint64_t seed;                             /* initial values of variables */
 	int level;                                 /* 0, 1, 2 */
 	pxl_jit jit;
-	int build_only;                            /* stop after the IR: nothing is compiled, no session can be made */
+	int build_only;                            /* a pxl_stage: where to stop. Only PXL_STAGE_ALL (0) gives a program that can run */
 	const char *no_pass;                       /* comma-separated names of passes to leave out (one that none can do without: does as at -O0); NULL: none */
 	/* drawings of the program in Graphviz' language: where dot_checkpoint() and the making of a session (checkpoint
 	 * `Final`) put them. NULL: nowhere */
@@ -160,13 +164,17 @@ typedef struct pxl_program_options {
 	int64_t swap_after;
 	pxl_matmul matmul;
 } pxl_program_options;
-#define PXL_PROGRAM_OPTIONS_INIT { sizeof(pxl_program_options), NULL, NULL, 0, 0, 0, 2, PXL_JIT_AUTO, 0, NULL, NULL, NULL, 0, 0, 0, PXL_MATMUL_F32 }
+#define PXL_PROGRAM_OPTIONS_INIT { sizeof(pxl_program_options), NULL, NULL, 0, 0, 0, 2, PXL_JIT_AUTO, PXL_STAGE_ALL, NULL, NULL, NULL, 0, 0, 0, PXL_MATMUL_F32 }
 
 PXL_API PXL_MUST pxl_status pxl_program_new(pxl_model *m, const pxl_program_options *opt, pxl_program **out);
 PXL_API void        pxl_program_free(pxl_program *p);
+/* What pxl_program_new, pxl_session_new and pxl_task_run would refuse before the first step, of the whole model: every program that
+ * takes no parameters but those with defaults and those of opt->sets, and every task with its program, its arrays, its metrics and
+ * its weights. Programs are built as far as PXL_STAGE_C; opt->name is not asked. All diagnostics together are the context's. Not looked at: data sets beyond their columns, and the memory of this machine. */
+PXL_API PXL_MUST pxl_status pxl_check(pxl_model *m, const pxl_program_options *opt);
 
 typedef struct pxl_program_info {
-	const char *name, *jit;                    /* jit: "tcc", "cc", "cc (cached)" */
+	const char *name, *jit;                    /* jit: "tcc", "cc", "cc (cached)"; "" without machine code */
 	int replicas, transfers;
 	double compile_ms;                         /* from text in memory to runnable code */
 	double elaborate_ms, passes_ms, codegen_ms, jit_ms;

@@ -58,7 +58,7 @@ pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_s
 	pxl_ctx *cx = p->m->cx;
 	pxl_session_options o = PXL_SESSION_OPTIONS_INIT;
 	if (opt) memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-	if (!p->mod) return cx_fail(cx, PXL_EINVAL, "the program was only built, not compiled: it cannot run");
+	if (!p->jit) return cx_fail(cx, PXL_EINVAL, "the program was only built, not compiled: it cannot run");
 	if (p->drawing.base && unit_guard(p->m->u, draw_final, p) != PXL_OK) return PXL_EIO;
 	if (o.threads < 0 || o.threads > 1024) return cx_fail(cx, PXL_EINVAL, "threads must lie between 0 and 1024");
 	pxl_session *s = cx_alloc(cx, sizeof *s);

@@ -9,8 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-static void close_run(pxl_ctx *cx, Tm *t)
+void task_close(Tm *t)
 {
+	pxl_ctx *cx = t->m->cx;
 	for (int i = 0; i < t->nfeed; i++) {
 		cx_free(cx, t->feeds[i].buffer);
 		cx_free(cx, t->feeds[i].raw);
@@ -32,7 +33,7 @@ static void close_run(pxl_ctx *cx, Tm *t)
 void task_memory_free(pxl_ctx *cx, struct TaskMemory *t)
 {
 	if (!t) return;
-	close_run(cx, t);
+	task_close(t);
 	cx_free(cx, t->show);
 	cx_free(cx, t->report);
 	cx_free(cx, t);
@@ -63,8 +64,9 @@ pxl_status task_wrong(Tm *t, const char *fmt, ...)
 
 /* --- the task and its program ------------------------------------------------------------------------------ */
 typedef struct TaskQuery { const char *name; const Task *out; } TaskQuery;
+typedef struct TaskSaved { const char *task, *path; } TaskSaved;
 
-static pxl_status find_task(Unit *u, void *arg)
+static pxl_status find(Unit *u, void *arg)
 {
 	TaskQuery *q = arg;
 	Buf known = buf_new(&u->mem);
@@ -82,8 +84,31 @@ static pxl_status find_task(Unit *u, void *arg)
 	return cx_fail(u->cx, PXL_EINVAL, "there is no task `%s`%s this model has %s", q->name, did_you_mean(&u->mem, q->name, names, n), known.s);
 }
 
+pxl_status task_find(pxl_model *m, const char *name, const Task **out)
+{
+	TaskQuery q = { name, NULL };
+	pxl_status st = unit_guard(m->u, find, &q);
+	*out = q.out;
+	return st;
+}
+
+static pxl_status find_saved(Unit *u, void *arg)
+{
+	TaskSaved *q = arg;
+	q->path = elab_task_saves(u->elab, q->task);
+	return PXL_OK;
+}
+
+pxl_status task_saved_by(pxl_model *m, const char *task, const char **path)
+{
+	TaskSaved q = { task, NULL };
+	pxl_status st = unit_guard(m->u, find_saved, &q);
+	*path = q.path;
+	return st;
+}
+
 /* the task's own parameters first, so that the command line's win */
-static pxl_status make_program(Tm *t)
+pxl_status task_make_program(Tm *t)
 {
 	pxl_ctx *cx = t->m->cx;
 	pxl_program_options po = t->o.program;
@@ -100,7 +125,7 @@ static pxl_status make_program(Tm *t)
 	po.name = t->t->program;
 	po.sets = sets;
 	po.nset = k;
-	pxl_status st = pxl_program_new(t->m, &po, &t->p);
+	pxl_status st = program_build(t->m, &po, &t->p);
 	cx_free(cx, sets);
 	/* what the task itself sets is part of the model */
 	if (st == PXL_EINVAL && t->o.program.nset == 0 && pxl_diag_count(cx)) return cx_fail(cx, PXL_EMODEL, "the model has an error");
@@ -164,14 +189,13 @@ static pxl_status weights_path(Tm *t, const char **path)
 {
 	*path = t->o.weights ? t->o.weights : t->t->weights;
 	if (*path || !t->t->weights_task) return PXL_OK;
-	TaskQuery q = { t->t->weights_task, NULL };
-	pxl_status st = unit_guard(t->m->u, find_task, &q);
+	const char *name = t->t->weights_task;
+	pxl_status st = task_saved_by(t->m, name, path);
 	if (st != PXL_OK) return st;
-	if (!q.out->save) return cx_fail(t->m->cx, PXL_EINVAL, "task `%s` takes the weights of task `%s`, which saves none; give them with --weights", t->t->name, q.name);
-	*path = q.out->save;
+	if (!*path) return cx_fail(t->m->cx, PXL_EINVAL, "task `%s` takes the weights of task `%s`, which saves none; give them with --weights", t->t->name, name);
 	FILE *f = fopen(*path, "rb");
 	if (!f) return cx_fail(t->m->cx, PXL_EIO, "cannot open `%s`, the weights that task `%s` saves: %s; run that task first, or give a file with --weights",
-	                       *path, q.name, strerror(errno));
+	                       *path, name, strerror(errno));
 	fclose(f);
 	return PXL_OK;
 }
@@ -265,10 +289,11 @@ static pxl_status close_log(Tm *t)
 
 static pxl_status run_task(Tm *t)
 {
-	pxl_status st = make_program(t);
+	pxl_status st = task_make_program(t);
 	if (st == PXL_OK) t->seed = t->p->seed;
 	if (st == PXL_OK) st = pxl_session_new(t->p, &t->o.session, &t->s);
-	if (st == PXL_OK) st = task_open_data(t);
+	if (st == PXL_OK) st = task_open_data(t, 0);
+	if (st == PXL_OK) st = task_match(t);
 	if (st == PXL_OK) st = task_connect(t);
 	if (st == PXL_OK) st = task_make_metrics(t);
 	if (st == PXL_OK) st = begin(t);
@@ -292,14 +317,13 @@ pxl_status pxl_task_run(pxl_model *m, const pxl_task_options *opt, const pxl_res
 	if (opt) memcpy(&t->o, opt, opt->size < sizeof t->o ? opt->size : sizeof t->o);
 	if (t->o.epochs < 0 || t->o.limit < 0) return cx_fail(cx, PXL_EINVAL, "numbers of epochs and steps are not negative");
 	if (check_program_options(cx, &t->o.program) != PXL_OK) return PXL_EINVAL;
-	TaskQuery q = { t->o.task ? t->o.task : "train", NULL };
-	pxl_status st = unit_guard(m->u, find_task, &q);
+	unit_forget_diags(m->u);
+	pxl_status st = task_find(m, t->o.task ? t->o.task : "train", &t->t);
 	if (st != PXL_OK) return st;
-	t->t = q.out;
-	t->epochs = t->o.epochs ? t->o.epochs : q.out->epochs ? q.out->epochs : 1;
-	t->limit = t->o.limit ? t->o.limit : q.out->limit;
+	t->epochs = t->o.epochs ? t->o.epochs : t->t->epochs ? t->t->epochs : 1;
+	t->limit = t->o.limit ? t->o.limit : t->t->limit;
 	st = run_task(t);
-	close_run(cx, t);
+	task_close(t);
 	pxl_program_free(t->p);          /* results name it by the task's own strings */
 	t->p = NULL;
 	t->result.program = t->t->program;

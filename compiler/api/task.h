@@ -41,9 +41,16 @@ pxl_status task_session_failed(Tm *t);                           /* the session'
 /* what is wrong with the model's task itself: a diagnostic at the task */
 pxl_status task_wrong(Tm *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* --- task.c */
+pxl_status task_find(pxl_model *m, const char *name, const Task **out);
+pxl_status task_saved_by(pxl_model *m, const char *task, const char **path);     /* NULL: that task saves nothing */
+pxl_status task_make_program(Tm *t);                             /* t->o.program says the rest */
+void       task_close(Tm *t);                                    /* frees all but what a result is made of */
+
 /* --- task_data.c */
-pxl_status task_open_data(Tm *t);
-pxl_status task_connect(Tm *t);                                  /* streams to columns and buffers */
+pxl_status task_open_data(Tm *t, int columns_only);              /* columns_only: of data sets no samples, to check */
+pxl_status task_match(Tm *t);                                    /* which column feeds which stream */
+pxl_status task_connect(Tm *t);                                  /* their buffers, and those of outputs */
 void       task_feed(Tm *t);                                     /* the samples of the next step */
 
 /* --- task_metrics.c */

@@ -21,14 +21,19 @@ static pxl_status arrays_data(Tm *t, const RtAlloc *al, RtErr *e)
 	return PXL_OK;
 }
 
+typedef struct Opening { Tm *t; int columns_only; } Opening;
+
 static pxl_status open_data(Unit *u, void *arg)
 {
-	Tm *t = arg;
+	const Opening *o = arg;
+	Tm *t = o->t;
 	const Task *k = t->t;
 	RtErr e = { 0 };
 	RtAlloc al = cx_rt_alloc(u->cx);
 	int split = k->split && !strcmp(k->split, "test") ? SPLIT_TEST : SPLIT_TRAIN;
 	const char *dir = t->o.data_dir ? t->o.data_dir : getenv("PXL_DATA_DIR");
+	if (o->columns_only && (k->data == DATA_MNIST || k->data == DATA_DIGITS))
+		return data_columns(split, &al, &t->data, &e) ? cx_fail_rt(u->cx, &e) : PXL_OK;
 	switch (k->data) {
 	case DATA_NONE: return PXL_OK;
 	case DATA_ARRAYS: return arrays_data(t, &al, &e);
@@ -41,7 +46,7 @@ static pxl_status open_data(Unit *u, void *arg)
 	return PXL_OK;
 }
 
-pxl_status task_open_data(Tm *t) { return unit_guard(t->m->u, open_data, t); }
+pxl_status task_open_data(Tm *t, int columns_only) { return unit_guard(t->m->u, open_data, &(Opening){ t, columns_only }); }
 
 /* --- streams ------------------------------------------------------------------------------------------------------ */
 static pxl_status no_column(Tm *t, const RtStream *s)
@@ -68,9 +73,7 @@ static pxl_status stream_batch(Tm *t, const RtStream *s, const RtColumn *c)
 
 static pxl_status add_feed(Tm *t, int stream)
 {
-	pxl_ctx *cx = t->m->cx;
 	const RtStream *s = &t->p->rt.streams[stream];
-	const pxl_info *info = &t->p->infos[stream];
 	Feed *f = &t->feeds[t->nfeed];
 	*f = (Feed){ .stream = stream, .column = t->data ? data_column(t->data, s->name) : -1 };
 	if (f->column < 0) return no_column(t, s);
@@ -80,31 +83,51 @@ static pxl_status add_feed(Tm *t, int stream)
 	if (dtype_is_float(c->dtype) != dtype_is_float(s->dtype))
 		return task_wrong(t, "input stream `%s` is %s, but its data is %s", s->name, dtype_info[s->dtype].name, dtype_info[c->dtype].name);
 	t->nfeed++;
-	f->buffer = cx_alloc(cx, info->bytes);
-	f->raw = c->dtype == s->dtype ? NULL : cx_alloc(cx, info->nelem * dtype_size(c->dtype));
-	if (!f->buffer || (c->dtype != s->dtype && !f->raw)) return task_no_memory(t);
-	return pxl_bind(t->s, stream, f->buffer, info->bytes) == PXL_OK ? PXL_OK : task_session_failed(t);
+	return PXL_OK;
 }
 
-pxl_status task_connect(Tm *t)
+pxl_status task_match(Tm *t)
 {
-	pxl_ctx *cx = t->m->cx;
 	int n = t->p->rt.nstream;
-	t->feeds = cx_alloc(cx, sizeof *t->feeds * ((size_t)n + 1));
-	t->outs = cx_alloc(cx, sizeof *t->outs * ((size_t)n + 1));
-	if (!t->feeds || !t->outs) return task_no_memory(t);
+	t->feeds = cx_alloc(t->m->cx, sizeof *t->feeds * ((size_t)n + 1));
+	if (!t->feeds) return task_no_memory(t);
 	for (int i = 0; i < n; i++) {
 		const pxl_info *info = &t->p->infos[i];
-		pxl_status st = PXL_OK;
-		if (!info->used) continue;
-		if (info->kind == PXL_INPUT) st = add_feed(t, i);
-		else if (!(t->outs[i] = cx_alloc(cx, info->bytes))) st = task_no_memory(t);
-		else if (pxl_bind(t->s, i, t->outs[i], info->bytes) != PXL_OK) st = task_session_failed(t);
+		pxl_status st = info->used && info->kind == PXL_INPUT ? add_feed(t, i) : PXL_OK;
 		if (st != PXL_OK) return st;
 	}
 	t->step_samples = t->batch * t->p->rt.transfers * t->p->rt.replicas;
 	if (t->data && t->nfeed && (int64_t)t->data->n < t->step_samples)
 		return task_wrong(t, "a step takes %lld samples, but the data has only %zu", (long long)t->step_samples, t->data->n);
+	return PXL_OK;
+}
+
+static pxl_status connect_feed(Tm *t, Feed *f)
+{
+	pxl_ctx *cx = t->m->cx;
+	const pxl_info *info = &t->p->infos[f->stream];
+	DType have = t->data->column[f->column].dtype, want = t->p->rt.streams[f->stream].dtype;
+	f->buffer = cx_alloc(cx, info->bytes);
+	f->raw = have == want ? NULL : cx_alloc(cx, info->nelem * dtype_size(have));
+	if (!f->buffer || (have != want && !f->raw)) return task_no_memory(t);
+	return pxl_bind(t->s, f->stream, f->buffer, info->bytes) == PXL_OK ? PXL_OK : task_session_failed(t);
+}
+
+pxl_status task_connect(Tm *t)
+{
+	int n = t->p->rt.nstream;
+	t->outs = cx_alloc(t->m->cx, sizeof *t->outs * ((size_t)n + 1));
+	if (!t->outs) return task_no_memory(t);
+	for (int i = 0; i < t->nfeed; i++) {
+		pxl_status st = connect_feed(t, &t->feeds[i]);
+		if (st != PXL_OK) return st;
+	}
+	for (int i = 0; i < n; i++) {
+		const pxl_info *info = &t->p->infos[i];
+		if (!info->used || info->kind == PXL_INPUT) continue;
+		if (!(t->outs[i] = cx_alloc(t->m->cx, info->bytes))) return task_no_memory(t);
+		if (pxl_bind(t->s, i, t->outs[i], info->bytes) != PXL_OK) return task_session_failed(t);
+	}
 	return PXL_OK;
 }
 

@@ -62,17 +62,19 @@ static void shape_text(int rank, const int64_t *dim, char out[128])
 	snprintf(out + n, (size_t)(128 - n), "]");
 }
 
-static int check_entry(pxl_session *s, const StFile *f, const char *path, const RtVar *v, int partial)
+typedef struct Fit { const RtProgram *p; const StFile *f; const char *path; RtErr *e; } Fit;
+
+static int check_entry(const Fit *t, const RtVar *v, int partial)
 {
-	const StEntry *e = st_find(f, v->name);
+	const StEntry *e = st_find(t->f, v->name);
 	char have[128], want[128];
 	if (!e && partial == PXL_SHARED) return RT_OK;
-	if (!e) return rt_fail(&s->err, RT_EIO, "`%s` has no tensor `%s`, which the program needs; it has %d tensors, the program %d variables",
-	                       path, v->name, st_count(f), s->p->rt.nvar);
+	if (!e) return rt_fail(t->e, RT_EIO, "`%s` has no tensor `%s`, which the program needs; it has %d tensors, the program %d variables",
+	                       t->path, v->name, st_count(t->f), t->p->nvar);
 	if (e->dtype == v->dtype && e->rank == v->rank && !memcmp(e->dim, v->dim, sizeof *v->dim * (size_t)v->rank)) return RT_OK;
 	shape_text(e->rank, e->dim, have);
 	shape_text(v->rank, v->dim, want);
-	return rt_fail(&s->err, RT_EIO, "`%s` holds `%s` as %s%s, but the program's is %s%s", path, v->name, dtype_info[e->dtype].name, have,
+	return rt_fail(t->e, RT_EIO, "`%s` holds `%s` as %s%s, but the program's is %s%s", t->path, v->name, dtype_info[e->dtype].name, have,
 	               dtype_info[v->dtype].name, want);
 }
 
@@ -83,15 +85,24 @@ static int find_var(const RtProgram *p, const char *name)
 	return -1;
 }
 
-static int check_file(pxl_session *s, const StFile *f, const char *path, int partial)
+static int check_file(const Fit *t, int partial)
 {
-	const RtProgram *p = &s->p->rt;
-	for (int i = 0; i < p->nvar; i++)
-		if (check_entry(s, f, path, &p->vars[i], partial)) return s->err.status;
-	for (int i = 0; !partial && i < st_count(f); i++)
-		if (find_var(p, st_entry(f, i)->name) < 0)
-			return rt_fail(&s->err, RT_EIO, "`%s` has a tensor `%s`, but the program has no such variable", path, st_entry(f, i)->name);
+	for (int i = 0; i < t->p->nvar; i++)
+		if (check_entry(t, &t->p->vars[i], partial)) return t->e->status;
+	for (int i = 0; !partial && i < st_count(t->f); i++)
+		if (find_var(t->p, st_entry(t->f, i)->name) < 0)
+			return rt_fail(t->e, RT_EIO, "`%s` has a tensor `%s`, but the program has no such variable", t->path, st_entry(t->f, i)->name);
 	return RT_OK;
+}
+
+int weights_check(const pxl_program *p, const char *path, int partial, RtErr *e)
+{
+	StFile *f;
+	RtAlloc al = cx_rt_alloc(p->m->cx);
+	if (st_open(path, &al, &f, e)) return e->status;
+	int st = check_file(&(Fit){ &p->rt, f, path, e }, partial);
+	st_close(f);
+	return st;
 }
 
 static int read_all(pxl_session *s, const StFile *f, void *buffer)
@@ -143,7 +154,7 @@ int weights_load(pxl_session *s, const char *path, int partial, Standing *at)
 	RtAlloc al = cx_rt_alloc(cx);
 	if (st_open(path, &al, &f, &s->err)) return s->err.status;
 	void *buffer = NULL;
-	int st = check_file(s, f, path, partial);
+	int st = check_file(&(Fit){ &s->p->rt, f, path, &s->err }, partial);
 	if (!st && at) st = read_standing(s, f, path, at);
 	if (!st && !(buffer = cx_alloc(cx, largest(&s->p->rt)))) st = rt_fail(&s->err, RT_ENOMEM, "out of memory while loading `%s`", path);
 	if (!st) st = read_all(s, f, buffer);

@@ -13,6 +13,7 @@ typedef struct Standing {
 
 /* runtime statuses; the message is in s->err */
 int weights_save(pxl_session *s, const char *path, const Standing *at);
+int weights_check(const pxl_program *p, const char *path, int partial, RtErr *e);  /* what loading would find, by the file's header */
 int weights_load(pxl_session *s, const char *path, int partial, Standing *at);     /* at NULL: weights alone */
 
 #endif

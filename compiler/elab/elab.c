@@ -85,6 +85,26 @@ const char *elab_program_param(Elab *e, const char *program, int i)
 	return arena_str(e->mem, s->text + at.lo, at.hi - at.lo);
 }
 
+int elab_program_takes(const Elab *e, const char *program, const char *param)
+{
+	const Ast *p = find_program(e, program);
+	for (int i = 0; p && i < p->u.program.params.n; i++)
+		if (!strcmp(p->u.program.params.at[i]->u.param.name, param)) return 1;
+	return 0;
+}
+
+const char *elab_program_needs(const Elab *e, const char *program, const ElabSet *sets, int nset)
+{
+	const Ast *p = find_program(e, program);
+	for (int i = 0; p && i < p->u.program.params.n; i++) {
+		const Ast *x = p->u.program.params.at[i];
+		int given = x->u.param.init || x->u.param.star;
+		for (int k = 0; k < nset; k++) given |= !strcmp(sets[k].name, x->u.param.name);
+		if (!given) return x->u.param.name;
+	}
+	return NULL;
+}
+
 /* --- running a program ------------------------------------------------------------------------------------------------------ */
 static Value set_value(Elab *e, const ElabSet *set)
 {

@@ -43,6 +43,9 @@ const char *elab_program_param(Elab *e, const char *program, int i);
 
 /* --set NAME=VALUE: the value as the user typed it (any compile-time expression) */
 typedef struct ElabSet { const char *name, *value; } ElabSet;
+int elab_program_takes(const Elab *e, const char *program, const char *param);      /* has it such a parameter? */
+/* the first parameter without a default that is not among the sets; NULL: there is none */
+const char *elab_program_needs(const Elab *e, const char *program, const ElabSet *sets, int nset);
 /* Run a program's body: its IR, checked and frozen; NULL after errors. replicas > 0 overrides the setting. */
 Ir *elab_program(Elab *e, const char *name, const ElabSet *sets, int nset, int replicas);
 int elab_bad_sets(const Elab *e);                            /* after NULL: the sets are to blame, not the model */
@@ -67,5 +70,6 @@ typedef struct Task {
 	Span at;
 } Task;
 const Task *elab_task(Elab *e, const char *name);            /* NULL after errors */
+const char *elab_task_saves(Elab *e, const char *name);      /* the file that the task saves to; NULL: none. Reads no data */
 
 #endif

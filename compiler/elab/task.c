@@ -296,13 +296,21 @@ void check_tasks(Elab *e)
 	for (int i = 0; i < e->tasks.n && !e->stop; i++) read_task(e, e->tasks.at[i], 0);
 }
 
-const Task *elab_task(Elab *e, const char *name)
+static const Task *find_task(Elab *e, const char *name, int with_data)
 {
 	limits_reset(e);
 	for (int i = 0; i < e->tasks.n; i++)
-		if (!strcmp(e->tasks.at[i]->u.task.name, name)) return read_task(e, e->tasks.at[i], 1);
+		if (!strcmp(e->tasks.at[i]->u.task.name, name)) return read_task(e, e->tasks.at[i], with_data);
 	fail(e, E0703, (Span){ 0, 0, 0 }, "no task `%s`", name);
 	return NULL;
+}
+
+const Task *elab_task(Elab *e, const char *name) { return find_task(e, name, 1); }
+
+const char *elab_task_saves(Elab *e, const char *name)
+{
+	const Task *t = find_task(e, name, 0);
+	return t ? t->save : NULL;
 }
 
 /* --- data sets: what lang/std/data.pxl is written with ---------------------------------------------------------------------------- */

@@ -43,9 +43,10 @@ void cli_help(const Command *cmd, FILE *f);
 typedef struct Host { Cli *c; pxl_ctx *cx; pxl_model *m; pxl_program *p; pxl_session *s; } Host;
 int  host_context(Host *h, Cli *c);
 int  host_model(Host *h, const char *file);            /* "-": standard input */
-int  host_program(Host *h, int build_only);
+int  host_program(Host *h, pxl_stage upto);
 int  host_session(Host *h);                            /* with --weights loaded */
 void host_close(Host *h);
+void host_warnings(Host *h);                           /* of the last call that built something */
 int  host_fail(Host *h, pxl_status st);                /* prints what is known, returns the exit code */
 int  host_fail_session(Host *h, pxl_status st);
 pxl_program_options host_program_options(const Cli *c);

@@ -91,7 +91,7 @@ int cmd_bench(Cli *c)
 	if (c->files.n != 1) return usage(c, "needs one model: pxlc bench FILE --program P");
 	int code = host_context(&h, c);
 	if (!code) code = host_model(&h, c->files.at[0]);
-	if (!code) code = host_program(&h, 0);
+	if (!code) code = host_program(&h, PXL_STAGE_ALL);
 	if (!code) code = host_session(&h);
 	if (!code) code = fill_inputs(&h);
 	if (!code) code = time_steps(&h);

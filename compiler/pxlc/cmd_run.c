@@ -191,7 +191,7 @@ int cmd_run(Cli *c)
 	if (c->files.n != 1) return usage(c, "needs one model: pxlc run FILE");
 	int code = host_context(&h, c);
 	if (!code) code = host_model(&h, c->files.at[0]);
-	if (!code) code = host_program(&h, 0);
+	if (!code) code = host_program(&h, PXL_STAGE_ALL);
 	if (!code) code = host_session(&h);
 	if (!code) code = run_once(&h);
 	host_close(&h);

@@ -23,17 +23,13 @@ static int put_text(const Cli *c, const char *what, const char *which, const cha
 }
 
 /* --- check ------------------------------------------------------------------------------------------------ */
-static int check_programs(Host *h)
+static int check_model(Host *h)
 {
-	int worst = 0;
-	for (size_t i = 0; i < pxl_program_count(h->m); i++) {
-		h->c->program = pxl_program_name(h->m, i);
-		int code = host_program(h, 1);
-		pxl_program_free(h->p);
-		h->p = NULL;
-		if (code > worst) worst = code;
-	}
-	return worst;
+	pxl_program_options o = host_program_options(h->c);
+	pxl_status st = pxl_check(h->m, &o);
+	if (st != PXL_OK) return host_fail(h, st);
+	host_warnings(h);
+	return 0;
 }
 
 int cmd_check(Cli *c)
@@ -45,7 +41,7 @@ int cmd_check(Cli *c)
 		Host h;
 		int code = host_context(&h, c);
 		if (!code) code = host_model(&h, c->files.at[i]);
-		if (!code) code = check_programs(&h);
+		if (!code) code = check_model(&h);
 		if (code > worst) worst = code;
 		host_close(&h);
 	}
@@ -62,7 +58,7 @@ static int emit_stage(Host *h, const char *stage)
 		st = pxl_model_ast(h->m, &text);
 	} else {
 		int needs_plan = !strcmp(stage, "plan") || !strcmp(stage, "c");
-		int code = host_program(h, !needs_plan);
+		int code = host_program(h, needs_plan ? PXL_STAGE_C : PXL_STAGE_IR);
 		if (code) return code;
 		st = pxl_emit(h->p, stage, h->c->after, &text);
 	}
@@ -134,7 +130,7 @@ int cmd_build(Cli *c)
 	if (c->files.n != 1 || !c->output) return usage(c, "needs a model and a folder: pxlc build FILE -o DIR");
 	int code = host_context(&h, c);
 	if (!code) code = host_model(&h, c->files.at[0]);
-	if (!code) code = host_program(&h, 0);
+	if (!code) code = host_program(&h, PXL_STAGE_C);
 	if (!code) {
 		pxl_status st = pxl_ship(h.p, c->output);
 		code = st == PXL_OK ? 0 : host_fail(&h, st);

@@ -155,7 +155,7 @@ int host_fail_session(Host *h, pxl_status st)
 	return failed(h->c, exit_code(st), "%s", pxl_session_errmsg(h->s));
 }
 
-static void show_warnings(Host *h)
+void host_warnings(Host *h)
 {
 	if (h->c->json_errors == JSON_LIST) json_list(h->c, NULL, h->cx);
 	if (!h->c->quiet && pxl_diag_count(h->cx)) text_diags(h);
@@ -231,7 +231,7 @@ int host_model(Host *h, const char *file)
 		free(text);
 	}
 	if (st != PXL_OK) return host_fail(h, st);
-	show_warnings(h);
+	host_warnings(h);
 	return 0;
 }
 
@@ -254,19 +254,19 @@ pxl_program_options host_program_options(const Cli *c)
 	return o;
 }
 
-int host_program(Host *h, int build_only)
+int host_program(Host *h, pxl_stage upto)
 {
 	pxl_program_options o = host_program_options(h->c);
-	o.build_only = build_only;
+	o.build_only = upto;
 	const char *times;
-	int waits = o.jit == PXL_JIT_CC && !build_only;      /* for a C compiler, whose files are cleared away whatever happens */
+	int waits = o.jit == PXL_JIT_CC && upto == PXL_STAGE_ALL;      /* for a C compiler, whose files are cleared away whatever happens */
 	if (waits) interrupts_begin();
 	pxl_status st = pxl_program_new(h->m, &o, &h->p);
 	if (waits) interrupts_end();
 	if (interrupted()) return EXIT_INTERRUPTED;
 	if (st == PXL_OK && h->c->time_passes && (st = pxl_emit(h->p, "times", NULL, &times)) == PXL_OK) fputs(times, stderr);
 	if (st != PXL_OK) return host_fail(h, st);
-	show_warnings(h);
+	host_warnings(h);
 	return 0;
 }
 

@@ -12,7 +12,10 @@ const Command commands[] = {
 	  "Ctrl-C saves what the task saves and exits 130; --resume goes on from there." },
 	{ "test", "FILE", "Run the file's `test` task and print each metric as `name: value`.", "--task --epochs --limit --log --no-pass --dot --dot-checks --dot-first --dot-count", cmd_test, NULL },
 	{ "check", "FILE…", "Say what is wrong with models, and nothing else.", "--dot --dot-checks --dot-first --dot-count", cmd_check,
-	  "Every program of each file is built with its default parameters, or those of --set." },
+	  "Looks at what `run`, `train` and `test` would refuse before their first step, and runs nothing: every program is built, up to the\n"
+	  "emitted C, with its default parameters or those of --set; every task is matched with its program: parameters, arrays in\n"
+	  "files, streams, metrics, and weights that no task of the file saves. Not looked at: the files of MNIST, and whether the memory\n"
+	  "of this machine is enough." },
 	{ "emit", "STAGE FILE", "Print a stage of the compiler: ast, ir, schedule, dot, code, debug, plan or c.", "--program --after --no-pass", cmd_emit,
 	  "The main graph comes first, then subgraphs in the order they were made." },
 	{ "bench", "FILE", "Time steps inside the process on random inputs, after a warm-up.", "--program --steps --no-pass --time-passes", cmd_bench,

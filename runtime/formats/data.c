@@ -110,6 +110,19 @@ int data_digits(int split, int shuffle, const RtAlloc *al, RtData **out, RtErr *
 	return image_set("digits", &image, &label, shuffle, al, out, e);
 }
 
+int data_columns(int split, const RtAlloc *al, RtData **out, RtErr *e)
+{
+	static const RtColumn columns[] = {
+		{ .name = "image", .dtype = DT_F32, .rank = 2, .dim = { 28, 28 }, .nelem = 784, .use_table = 1 },
+		{ .name = "label", .dtype = DT_I32, .nelem = 1 },
+	};
+	int st = data_arrays(split == SPLIT_TRAIN ? DIGITS_TRAIN : DIGITS_TEST, 0, al, out, e);
+	if (st) return st;
+	memcpy((*out)->column, columns, sizeof columns);
+	(*out)->ncolumn = 2;
+	return RT_OK;
+}
+
 /* --- the files ------------------------------------------------------------------------------------------------- */
 
 static const char *const file_names[2][2] = {

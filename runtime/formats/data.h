@@ -42,6 +42,8 @@ enum { SPLIT_TRAIN, SPLIT_TEST };
  * With dir NULL, ~/.cache/pxl is tried and then digits are made (`kind` says which); a dir without the files is RT_EIO. */
 int  data_mnist(const char *dir, int split, int shuffle, const RtAlloc *al, RtData **out, RtErr *e);
 int  data_digits(int split, int shuffle, const RtAlloc *al, RtData **out, RtErr *e);
+/* the columns of both without their samples, for whoever only asks what fits */
+int  data_columns(int split, const RtAlloc *al, RtData **out, RtErr *e);
 /* an empty set of n samples, to which arrays [n, …] are added; they are copied */
 int  data_arrays(size_t n, int shuffle, const RtAlloc *al, RtData **out, RtErr *e);
 int  data_add(RtData *d, const char *name, const RtArray *a, RtErr *e);

@@ -12,7 +12,7 @@ one() {
 	if diff -u "$err" "$T/err"; then ok; sed -n "s|^# shows: \(.*\)|shown \1 @$model|p" "$model"; else not_ok "$model"; fi
 }
 for f in tests/wrong/*.pxl; do one "$f" check; n=$((n + 1)); done
-for f in tests/wrong/tasks/*.pxl; do one "$f" train --save ''; n=$((n + 1)); done
+for f in tests/wrong/tasks/*.pxl; do one "$f" train --save ''; one "$f" check; n=$((n + 1)); done
 
 # shapes of text that no file need hold: made here
 mkdir "$T/made"
