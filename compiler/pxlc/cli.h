@@ -9,8 +9,7 @@
 
 enum { EXIT_DONE = 0, EXIT_MODEL = 1, EXIT_USAGE = 2, EXIT_FIT = 3, EXIT_IO = 4, EXIT_RUN = 5, EXIT_BUG = 70, EXIT_INTERRUPTED = 130 };
 
-enum { MAX_LIST = 256 };
-typedef struct List { const char *at[MAX_LIST]; int n; } List;      /* repeatable options, as typed */
+typedef struct List { const char **at; int n, room; } List;         /* repeatable options, as typed; kept till the end */
 
 typedef struct Cli {
 	const char *command;
@@ -23,21 +22,30 @@ typedef struct Cli {
 	enum { JSON_ALONE, JSON_MEMBERS, JSON_LIST } json_errors;   /* a failure is all the output; members of the object being written; one of several */
 	int json_listed;                           /* JSON_LIST: how often something was added */
 	char json_error[1024];                     /* and the first message */
-	pxl_set sets[MAX_LIST];                    /* --set, split at = */
-	pxl_map maps[MAX_LIST];                    /* --map, the same */
+	pxl_set *sets;                             /* --set, split at = */
+	pxl_map *maps;                             /* --map, the same */
 } Cli;
 
+/* the commands as bits, for the table of options, which says who takes what */
+enum {
+	RUN = 1, TRAIN = 2, TEST = 4, CHECK = 8, EMIT = 16, BENCH = 32, OPS = 64, EXPLAIN = 128, BUILD = 256, FMT = 512,
+	TASKS = TRAIN | TEST, RUNS = RUN | TASKS | BENCH, BUILDS = RUNS | CHECK | EMIT | BUILD, ALL = BUILDS | OPS | EXPLAIN | FMT
+};
+
 typedef struct Command {
-	const char *name, *args, *summary, *options;   /* options: names it takes besides the common ones, blank-separated */
+	const char *name;
+	unsigned bit;
+	const char *args, *summary;
 	int (*run)(Cli *c);
 	const char *text;                              /* the rest of its help */
 } Command;
 extern const Command commands[];                       /* ends with name NULL */
 
-/* --- options.c: 0, or EXIT_USAGE after a message */
+/* --- options.c: 0, or an exit code after a message */
 int  asks_json(int argc, char **argv);                 /* before anything is known to be right */
 int  cli_parse(Cli *c, const Command *cmd, int argc, char **argv);
 void cli_help(const Command *cmd, FILE *f);
+void put_padded(FILE *f, const char *text, int width); /* in columns of a terminal, at least one blank behind it */
 
 /* --- host.c: contexts and models with the command line's options; errors are printed and become exit codes */
 typedef struct Host { Cli *c; pxl_ctx *cx; pxl_model *m; pxl_program *p; pxl_session *s; } Host;

@@ -28,15 +28,19 @@ static int feed(Host *h, int index, const char *file)
 
 static int no_stream(Host *h, pxl_kind kind, const char *name)
 {
-	const char *known[MAX_LIST];
 	pxl_info info;
 	int n = 0;
-	for (int i = 0; pxl_get_info(h->p, i, &info) && n < MAX_LIST; i++)
+	const char **known = malloc((pxl_count(h->p) + 1) * sizeof *known), *what = kind == PXL_INPUT ? "input" : "output";
+	for (int i = 0; known && pxl_get_info(h->p, i, &info); i++)
 		if (info.kind == kind) known[n++] = info.name;
-	const char *near = pxl_nearest(name, known, n), *what = kind == PXL_INPUT ? "input" : "output";
-	if (near) return usage(h->c, "the program has no %s stream `%s`; did you mean `%s`?", what, name, near);
-	usage(h->c, "the program has no %s stream `%s`; it has%s", what, name, n ? ":" : " none");
-	for (int i = 0; i < n; i++) fprintf(stderr, "  %s\n", known[i]);
+	const char *near = pxl_nearest(name, known, n);
+	if (near) {
+		usage(h->c, "the program has no %s stream `%s`; did you mean `%s`?", what, name, near);
+	} else {
+		usage(h->c, "the program has no %s stream `%s`; it has%s", what, name, n ? ":" : " none");
+		for (int i = 0; i < n; i++) fprintf(stderr, "  %s\n", known[i]);
+	}
+	free(known);
 	return EXIT_USAGE;
 }
 
@@ -51,19 +55,26 @@ static int is_fed(const Host *h, const char *name)
 /* what each input takes, and which are there */
 static void show_inputs(Host *h)
 {
-	enum { COLUMNS = 3, MOST = 100 };
-	char spec[MOST][256];
-	const char *cells[COLUMNS * (MOST + 1)] = { "input", "takes", "data" };
+	enum { COLUMNS = 3, SPEC = 256 };
+	size_t most = pxl_count(h->p) + 1;
+	const char **cells = malloc(most * COLUMNS * sizeof *cells);
+	char *specs = malloc(most * SPEC);
 	pxl_info info;
 	int n = 1;
-	for (int i = 0; n <= MOST && pxl_get_info(h->p, i, &info); i++) {
-		if (info.kind != PXL_INPUT || !info.used) continue;
-		spec_text(info.dtype, info.rank, info.dim, spec[n - 1], sizeof *spec);
-		cells[COLUMNS * n] = info.name;
-		cells[COLUMNS * n + 1] = spec[n - 1];
-		cells[COLUMNS * n++ + 2] = is_fed(h, info.name) ? "given" : "missing";
+	if (cells && specs) {
+		cells[0] = "input", cells[1] = "takes", cells[2] = "data";
+		for (int i = 0; pxl_get_info(h->p, i, &info); i++) {
+			if (info.kind != PXL_INPUT || !info.used) continue;
+			char *spec = specs + (size_t)n * SPEC;
+			spec_text(info.dtype, info.rank, info.dim, spec, SPEC);
+			cells[COLUMNS * n] = info.name;
+			cells[COLUMNS * n + 1] = spec;
+			cells[COLUMNS * n++ + 2] = is_fed(h, info.name) ? "given" : "missing";
+		}
+		fputs(pxl_table(h->cx, cells, n, COLUMNS, NULL, 1), stderr);
 	}
-	fputs(pxl_table(h->cx, cells, n, COLUMNS, NULL, 1), stderr);
+	free(cells);
+	free(specs);
 }
 
 static int feed_all(Host *h)

@@ -4,28 +4,26 @@
 #include "compiler/pxlc/commands.h"
 
 const Command commands[] = {
-	{ "run", "FILE", "Build a program, run it once, print what it puts out.", "--program --no-pass --time-passes --dot --dot-checks --dot-first --dot-count", cmd_run,
+	{ "run", RUN, "FILE", "Build a program, run it once, print what it puts out.", cmd_run,
 	  "Each output stream is printed as `name: dtype[shape]` and its values, long ones abridged.\n"
 	  "Inputs come from --in; with --out nothing is printed but what goes to files." },
-	{ "train", "FILE", "Run the file's `train` task: progress, a summary, and what the task saves.",
-	  "--task --epochs --limit --resume --log --no-pass --dot --dot-checks --dot-first --dot-count", cmd_train,
+	{ "train", TRAIN, "FILE", "Run the file's `train` task: progress, a summary, and what the task saves.", cmd_train,
 	  "Ctrl-C saves what the task saves and exits 130; --resume goes on from there." },
-	{ "test", "FILE", "Run the file's `test` task and print each metric as `name: value`.", "--task --epochs --limit --log --no-pass --dot --dot-checks --dot-first --dot-count", cmd_test, NULL },
-	{ "check", "FILE…", "Say what is wrong with models, and nothing else.", "--dot --dot-checks --dot-first --dot-count", cmd_check,
+	{ "test", TEST, "FILE", "Run the file's `test` task and print each metric as `name: value`.", cmd_test, NULL },
+	{ "check", CHECK, "FILE…", "Say what is wrong with models, and nothing else.", cmd_check,
 	  "Looks at what `run`, `train` and `test` would refuse before their first step, and runs nothing: every program is built, up to the\n"
 	  "emitted C, with its default parameters or those of --set; every task is matched with its program: parameters, arrays in\n"
 	  "files, streams, metrics, and weights that no task of the file saves. Not looked at: the files of MNIST, and whether the memory\n"
 	  "of this machine is enough." },
-	{ "emit", "STAGE FILE", "Print a stage of the compiler: ast, ir, schedule, dot, code, debug, plan or c.", "--program --after --no-pass", cmd_emit,
+	{ "emit", EMIT, "STAGE FILE", "Print a stage of the compiler: ast, ir, schedule, dot, code, debug, plan or c.", cmd_emit,
 	  "The main graph comes first, then subgraphs in the order they were made." },
-	{ "bench", "FILE", "Time steps inside the process on random inputs, after a warm-up.", "--program --steps --no-pass --time-passes", cmd_bench,
+	{ "bench", BENCH, "FILE", "Time steps inside the process on random inputs, after a warm-up.", cmd_bench,
 	  "Prints the median, the 20th and 80th percentile in microseconds, compile time and planned peak memory." },
-	{ "ops", "[NAME]", "The op table, or one op's page.", "--passes", cmd_ops, NULL },
-	{ "explain", "CODE", "What a diagnostic means, at length.", "", cmd_explain, NULL },
-	{ "build", "FILE -o DIR", "The emitted C, a header, a library and an example caller, for use without the compiler.",
-	  "--program -o --no-pass", cmd_build, NULL },
-	{ "fmt", "FILE…", "Lay out models in the house's way, in place; `-` filters standard input.", "--check", cmd_fmt, NULL },
-	{ NULL, NULL, NULL, NULL, NULL, NULL },
+	{ "ops", OPS, "[NAME]", "The op table, or one op's page.", cmd_ops, NULL },
+	{ "explain", EXPLAIN, "CODE", "What a diagnostic means, at length.", cmd_explain, NULL },
+	{ "build", BUILD, "FILE -o DIR", "The emitted C, a header, a library and an example caller, for use without the compiler.", cmd_build, NULL },
+	{ "fmt", FMT, "FILE…", "Lay out models in the house's way, in place; `-` filters standard input.", cmd_fmt, NULL },
+	{ NULL, 0, NULL, NULL, NULL, NULL },
 };
 
 static void overview(FILE *f)
@@ -33,8 +31,9 @@ static void overview(FILE *f)
 	fprintf(f, "pxlc %s — compiles and runs pxl models\n\nusage: pxlc COMMAND [options] FILE\n\n", pxl_version_text());
 	for (const Command *c = commands; c->name; c++) {
 		char left[40];
-		snprintf(left, sizeof left, "%s %s", c->name, c->args);
-		fprintf(f, "  %-18s %s\n", left, c->summary);
+		snprintf(left, sizeof left, "  %s %s", c->name, c->args);
+		put_padded(f, left, 20);
+		fprintf(f, "%s\n", c->summary);
 	}
 	fprintf(f, "\n`pxlc COMMAND --help` tells a command's options. `-` reads a model from standard input.\n"
 	           "Exit status: 0 done, 1 the model is wrong, 2 the command line is wrong, 3 does not fit, 4 input or output\n"
@@ -52,8 +51,7 @@ static const Command *find(const char *name)
 
 static int no_command(const char *word, int json)
 {
-	static Cli cli;                              /* large, and all zero: no command */
-	cli.json = json;
+	Cli cli = { .json = json };                  /* no command */
 	const char *known[32];
 	int n = 0;
 	for (const Command *c = commands; c->name; c++) known[n++] = c->name;
@@ -64,7 +62,7 @@ static int no_command(const char *word, int json)
 
 int main(int argc, char **argv)
 {
-	static Cli cli;                              /* large lists: not on the stack */
+	static Cli cli;                              /* what its lists hold is never freed */
 	if (argc < 2) {
 		overview(stderr);
 		return EXIT_USAGE;

@@ -1,4 +1,6 @@
-/* options.c — one table of options; each command names those it takes. */
+/* options.c — one table of options: what each is called, what it means, and which commands take it.
+ *
+ * Parsing, the help texts and the refusal of options that a command has no use for are loops over this table. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -7,64 +9,85 @@
 #include "compiler/pxlc/cli.h"
 
 typedef enum Kind { FLAG, WORD, NUMBER, COUNT, SOME, LIST } Kind;      /* COUNT: fits an int; SOME: and is at least 1 */
-typedef struct Option { const char *name, *arg; Kind kind; size_t at; int common; const char *help; } Option;
+typedef struct Option { const char *name, *arg; Kind kind; size_t at; unsigned takers; const char *help; } Option;
 
 #define AT(field) offsetof(Cli, field)
 static const Option options[] = {
-	{ "--program", "P", WORD, AT(program), 0, "which program; without it the only one, or `main`" },
-	{ "--task", "T", WORD, AT(task), 0, "which task; without it the one named like the command" },
-	{ "--epochs", "N", SOME, AT(epochs), 0, "passes over the data, instead of what the task says" },
-	{ "--limit", "N", SOME, AT(limit), 0, "stop after N steps of this run" },
-	{ "--steps", "N", SOME, AT(steps), 0, "how many steps to time" },
-	{ "--resume", NULL, FLAG, AT(resume), 0, "go on where the saved run stopped, bit for bit" },
-	{ "--log", "F.jsonl", WORD, AT(log), 0, "append one JSON object per progress report to F" },
-	{ "--after", "PASS", WORD, AT(after), 0, "print the IR as it is after this pass" },
-	{ "--no-pass", "A,B", WORD, AT(no_pass), 0, "leave out these passes; one that none can do without does as at -O0" },
-	{ "--dot", "DIR", WORD, AT(dot), 0, "draw the program's checkpoints into DIR, one Graphviz file per graph" },
-	{ "--dot-checks", "A:B", WORD, AT(dot_checks), 0, "only these checkpoints, and those of PXL_DOT_CHECKS; ALL, or nothing said: all" },
-	{ "--dot-first", "N", COUNT, AT(dot_first), 0, "draw each schedule from this op on" },
-	{ "--dot-count", "N", COUNT, AT(dot_count), 0, "draw so many ops of each schedule" },
-	{ "--time-passes", NULL, FLAG, AT(time_passes), 0, "say on standard error where compiling took how long" },
-	{ "--passes", NULL, FLAG, AT(passes), 0, "list the passes instead" },
-	{ "--check", NULL, FLAG, AT(check), 0, "change nothing; exit 1 if the layout differs" },
-	{ "-o", "PATH", WORD, AT(output), 0, "where the result goes" },
-	{ "--set", "NAME=VALUE", LIST, AT(set), 1, "a parameter of the program; may be repeated" },
-	{ "--in", "STREAM=F.npy", LIST, AT(in), 1, "data of an input stream; may be repeated" },
-	{ "--out", "STREAM=F.npy", LIST, AT(out), 1, "write an output stream to a file, or all to `--out DIR`" },
-	{ "--seed", "N", NUMBER, AT(seed), 1, "initial values, shuffling; 0 if not given" },
-	{ "--weights", "F", WORD, AT(weights), 1, "read the variables from a safetensors file first" },
-	{ "--save", "F", WORD, AT(save), 1, "write the variables to a safetensors file at the end" },
-	{ "--map", "[NAME=]PATH", LIST, AT(map), 1, "keep variables in files, mapped: NAME in PATH, or all in the folder PATH" },
-	{ "--map-read", NULL, FLAG, AT(map_read), 1, "never write files of --map that are there" },
-	{ "--data", "DIR", WORD, AT(data), 1, "where data sets are; also PXL_DATA_DIR" },
-	{ "--threads", "N", COUNT, AT(threads), 1, "threads, one per processor at most; that many if not given" },
-	{ "--replicas", "N", SOME, AT(replicas), 1, "replicas, instead of what the program says" },
-	{ "--device", "NAME", WORD, AT(device), 1, "cpu" },
-	{ "--jit", "tcc|cc|auto", WORD, AT(jit), 1, "who compiles the emitted C; auto: tcc at once, cc behind it when the run is long" },
-	{ "--matmul", "f32|bf16", WORD, AT(matmul), 1, "bf16: f32 products of operands rounded to bf16, faster; convolutions and attention stay f32" },
-	{ "-O0", NULL, FLAG, AT(level), 1, "optimise nothing" },
-	{ "-O1", NULL, FLAG, AT(level), 1, "simplify, share, remove what is unused" },
-	{ "-O2", NULL, FLAG, AT(level), 1, "fuse as well; what happens if nothing is said" },
-	{ "--allow-native", NULL, FLAG, AT(allow_native), 1, "let the model name C files to run" },
-	{ "--native", "F.c", LIST, AT(native), 1, "ops of this C file, for the model's `host_op`; may be repeated" },
-	{ "--max-errors", "N", SOME, AT(max_errors), 1, "stop reporting after N errors (20)" },
-	{ "--max-memory", "MIB", SOME, AT(max_memory), 1, "memory that building a model may take (2048)" },
-	{ "--json", NULL, FLAG, AT(json), 1, "one JSON object on standard output, nothing else there" },
-	{ "-q", NULL, FLAG, AT(quiet), 1, "no progress, no notices" },
-	{ "-v", NULL, FLAG, AT(verbose), 1, "say more" },
-	{ "--color", "auto|always|never", WORD, AT(color), 1, "colour in diagnostics" },
-	{ "--diag", "full|short", WORD, AT(diag), 1, "form of diagnostics" },
-	{ "--help", NULL, FLAG, AT(help), 1, "this text" },
+	{ "--program", "P", WORD, AT(program), RUN | EMIT | BENCH | BUILD, "which program; without it the only one, or `main`" },
+	{ "--task", "T", WORD, AT(task), TASKS, "which task; without it the one named like the command" },
+	{ "--epochs", "N", SOME, AT(epochs), TASKS, "passes over the data, instead of what the task says" },
+	{ "--limit", "N", SOME, AT(limit), TASKS, "stop after N steps of this run" },
+	{ "--steps", "N", SOME, AT(steps), BENCH, "how many steps to time" },
+	{ "--resume", NULL, FLAG, AT(resume), TRAIN, "go on where the saved run stopped, bit for bit" },
+	{ "--log", "F.jsonl", WORD, AT(log), TASKS, "append one JSON object per progress report to F" },
+	{ "--after", "PASS", WORD, AT(after), EMIT, "print the IR as it is after this pass" },
+	{ "--no-pass", "A,B", WORD, AT(no_pass), BUILDS, "leave out these passes; one that none can do without does as at -O0" },
+	{ "--dot", "DIR", WORD, AT(dot), RUN | TASKS | CHECK, "draw the program's checkpoints into DIR, one Graphviz file per graph" },
+	{ "--dot-checks", "A:B", WORD, AT(dot_checks), RUN | TASKS | CHECK, "only these checkpoints, and those of PXL_DOT_CHECKS; ALL: every one, as without this option" },
+	{ "--dot-first", "N", COUNT, AT(dot_first), RUN | TASKS | CHECK, "draw each schedule from this op on" },
+	{ "--dot-count", "N", COUNT, AT(dot_count), RUN | TASKS | CHECK, "draw so many ops of each schedule" },
+	{ "--time-passes", NULL, FLAG, AT(time_passes), RUN | BENCH, "say on standard error where compiling took how long" },
+	{ "--passes", NULL, FLAG, AT(passes), OPS, "list the passes instead" },
+	{ "--check", NULL, FLAG, AT(check), FMT, "change nothing; exit 1 if the layout differs" },
+	{ "-o", "PATH", WORD, AT(output), BUILD, "where the result goes" },
+	{ "--set", "NAME=VALUE", LIST, AT(set), BUILDS, "a parameter of the program; may be repeated" },
+	{ "--in", "STREAM=F.npy", LIST, AT(in), RUN, "data of an input stream; may be repeated" },
+	{ "--out", "STREAM=F.npy", LIST, AT(out), RUN, "write an output stream to a file, or all to `--out DIR`" },
+	{ "--seed", "N", NUMBER, AT(seed), BUILDS, "initial values, shuffling; 0 by default" },
+	{ "--weights", "F", WORD, AT(weights), RUNS, "read the variables from a safetensors file first" },
+	{ "--save", "F", WORD, AT(save), RUN | TASKS, "write the variables to a safetensors file at the end" },
+	{ "--map", "[NAME=]PATH", LIST, AT(map), RUNS, "keep variables in files, mapped: NAME in PATH, or all in the folder PATH" },
+	{ "--map-read", NULL, FLAG, AT(map_read), RUNS, "never write files of --map that are there" },
+	{ "--data", "DIR", WORD, AT(data), TASKS, "where data sets are; also PXL_DATA_DIR" },
+	{ "--threads", "N", COUNT, AT(threads), RUNS, "threads, at most and by default one per processor" },
+	{ "--replicas", "N", SOME, AT(replicas), BUILDS, "replicas, instead of what the program says" },
+	{ "--device", "NAME", WORD, AT(device), BUILDS, "cpu" },
+	{ "--jit", "tcc|cc|auto", WORD, AT(jit), RUNS, "who compiles the emitted C; auto: tcc at once, cc behind it when the run is long" },
+	{ "--matmul", "f32|bf16", WORD, AT(matmul), BUILDS, "bf16: f32 products of operands rounded to bf16, faster; convolutions and attention stay f32" },
+	{ "-O0", NULL, FLAG, AT(level), BUILDS, "optimise nothing" },
+	{ "-O1", NULL, FLAG, AT(level), BUILDS, "simplify, share, remove what is unused" },
+	{ "-O2", NULL, FLAG, AT(level), BUILDS, "fuse as well; the default" },
+	{ "--allow-native", NULL, FLAG, AT(allow_native), BUILDS, "let the model name C files to run" },
+	{ "--native", "F.c", LIST, AT(native), BUILDS, "ops of this C file, for the model's `host_op`; may be repeated" },
+	{ "--max-errors", "N", SOME, AT(max_errors), BUILDS | FMT, "stop reporting after N errors (20)" },
+	{ "--max-memory", "MIB", SOME, AT(max_memory), BUILDS | FMT, "memory that building a model may take (2048)" },
+	{ "--json", NULL, FLAG, AT(json), ALL, "one JSON object on standard output, nothing else there" },
+	{ "-q", NULL, FLAG, AT(quiet), ALL, "no progress, no notices" },
+	{ "-v", NULL, FLAG, AT(verbose), ALL, "say more" },
+	{ "--color", "auto|always|never", WORD, AT(color), ALL, "colour in diagnostics" },
+	{ "--diag", "full|short", WORD, AT(diag), ALL, "form of diagnostics" },
+	{ "--help", NULL, FLAG, AT(help), ALL, "this text" },
 };
 enum { NOPTION = sizeof options / sizeof *options };
 
-static int takes(const Command *cmd, const Option *o)
+static int takes(const Command *cmd, const Option *o) { return (o->takers & cmd->bit) != 0; }
+
+/* "`pxlc run`, `pxlc train`" into text, which has room for all of them */
+static const char *takers_text(const Option *o, char *text, size_t size)
 {
-	if (o->common) return 1;
-	size_t n = strlen(o->name);
-	for (const char *s = cmd->options; s && *s; s += strcspn(s, " "), s += *s == ' ')
-		if (!strncmp(s, o->name, n) && (s[n] == ' ' || !s[n])) return 1;
-	return 0;
+	size_t n = 0;
+	text[0] = 0;
+	for (const Command *c = commands; c->name; c++)
+		if (takes(c, o)) n += (size_t)snprintf(text + n, size - n, "%s`%s`", n ? ", " : "", c->name);
+	return text;
+}
+
+/* what the command takes besides the options that all take */
+static const char *own_options(const Command *cmd, char *text, size_t size)
+{
+	size_t n = 0;
+	text[0] = 0;
+	for (int i = 0; i < NOPTION; i++)
+		if (takes(cmd, &options[i]) && options[i].takers != ALL) n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "", options[i].name);
+	return text;
+}
+
+static int of_no_use(const Cli *c, const Command *cmd, const Option *o)
+{
+	char own[640], others[160];
+	own_options(cmd, own, sizeof own);
+	return usage(c, "`pxlc %s` has no use for `%s`, an option of %s; %s%s", cmd->name, o->name, takers_text(o, others, sizeof others),
+	             *own ? "its own are " : "it has none of its own", own);
 }
 
 static int unknown(const Cli *c, const Command *cmd, const char *word)
@@ -91,6 +114,19 @@ static int parse_number(const Cli *c, const Option *o, const char *text, uint64_
 	return 0;
 }
 
+static int list_add(Cli *c, List *l, const char *word)
+{
+	if (l->n == l->room) {
+		int room = l->room ? l->room * 2 : 16;
+		const char **more = realloc(l->at, (size_t)room * sizeof *more);
+		if (!more) return failed(c, EXIT_FIT, "out of memory");
+		l->at = more;
+		l->room = room;
+	}
+	l->at[l->n++] = word;
+	return 0;
+}
+
 static int store(Cli *c, const Option *o, const char *value)
 {
 	char *field = (char *)c + o->at;
@@ -103,12 +139,7 @@ static int store(Cli *c, const Option *o, const char *value)
 	case WORD:
 		*(const char **)(void *)field = value;
 		return 0;
-	case LIST: {
-		List *l = (List *)(void *)field;
-		if (l->n == MAX_LIST) return usage(c, "`%s` may be given at most %d times", o->name, MAX_LIST);
-		l->at[l->n++] = value;
-		return 0;
-	}
+	case LIST: return list_add(c, (List *)(void *)field, value);
 	default:
 		if (parse_number(c, o, value, &x)) return EXIT_USAGE;
 		*(uint64_t *)(void *)field = x;
@@ -123,7 +154,8 @@ static int parse_option(Cli *c, const Command *cmd, int argc, char **argv, int *
 	size_t n = eq ? (size_t)(eq - word) : strlen(word);
 	for (int k = 0; k < NOPTION; k++) {
 		const Option *o = &options[k];
-		if (strlen(o->name) != n || strncmp(o->name, word, n) || !takes(cmd, o)) continue;
+		if (strlen(o->name) != n || strncmp(o->name, word, n)) continue;
+		if (!takes(cmd, o)) return of_no_use(c, cmd, o);
 		if (o->kind == FLAG) return eq ? usage(c, "`%s` takes no value", o->name) : store(c, o, NULL);
 		if (!eq && *i + 1 == argc) return usage(c, "`%s` needs a value: %s %s", o->name, o->name, o->arg);
 		return store(c, o, eq ? eq + 1 : argv[++*i]);
@@ -152,6 +184,7 @@ static int check_words(const Cli *c)
 
 static int split_sets(Cli *c)
 {
+	if (c->set.n && !(c->sets = calloc((size_t)c->set.n, sizeof *c->sets))) return failed(c, EXIT_FIT, "out of memory");
 	for (int i = 0; i < c->set.n; i++) {
 		char *text = (char *)c->set.at[i], *eq = strchr(text, '=');      /* argv is ours to change */
 		if (!eq || eq == text) return usage(c, "`--set %s` has no `=`: write --set NAME=VALUE", text);
@@ -163,6 +196,7 @@ static int split_sets(Cli *c)
 
 static int split_maps(Cli *c)
 {
+	if (c->map.n && !(c->maps = calloc((size_t)c->map.n, sizeof *c->maps))) return failed(c, EXIT_FIT, "out of memory");
 	for (int i = 0; i < c->map.n; i++) {
 		char *text = (char *)c->map.at[i], *eq = strchr(text, '=');
 		if (eq == text || !*text || (eq && !eq[1])) return usage(c, "`--map %s` lacks a name or a path: write --map NAME=PATH or --map PATH", text);
@@ -184,43 +218,54 @@ int cli_parse(Cli *c, const Command *cmd, int argc, char **argv)
 	c->command = cmd->name;
 	c->level = 2;
 	c->json_ahead = asks_json(argc, argv);
-	int only_files = 0;
+	int only_files = 0, code;
 	for (int i = 0; i < argc; i++) {
 		const char *a = argv[i];
 		if (!only_files && !strcmp(a, "--")) {
 			only_files = 1;
 		} else if (!only_files && a[0] == '-' && a[1]) {
 			if (!strcmp(a, "-h")) c->help = 1;
-			else if (parse_option(c, cmd, argc, argv, &i)) return EXIT_USAGE;
-		} else {
-			if (c->files.n == MAX_LIST) return usage(c, "at most %d files", MAX_LIST);
-			c->files.at[c->files.n++] = a;
+			else if ((code = parse_option(c, cmd, argc, argv, &i))) return code;
+		} else if ((code = list_add(c, &c->files, a))) {
+			return code;
 		}
 	}
 	c->json_ahead = 0;
-	return check_words(c) || split_sets(c) || split_maps(c) ? EXIT_USAGE : 0;
+	if (!(code = check_words(c)) && !(code = split_sets(c))) code = split_maps(c);
+	return code;
 }
 
 /* --- help ------------------------------------------------------------------------------------------------------ */
-static void option_lines(const Command *cmd, int common, FILE *f)
+void put_padded(FILE *f, const char *text, int width)
+{
+	int used = 0;
+	for (const char *p = text; *p; p++) used += (*p & 0xc0) != 0x80;       /* bytes that begin a character */
+	fputs(text, f);
+	do fputc(' ', f);
+	while (++used < width);
+}
+
+static void option_lines(const Command *cmd, int everyones, FILE *f)
 {
 	for (int i = 0; i < NOPTION; i++) {
 		const Option *o = &options[i];
-		if (o->common != common || !takes(cmd, o)) continue;
+		if ((o->takers == ALL) != everyones || !takes(cmd, o)) continue;
 		char left[64];
-		snprintf(left, sizeof left, "%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-		fprintf(f, "  %-26s %s\n", left, o->help);
+		snprintf(left, sizeof left, "  %s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+		put_padded(f, left, 29);
+		fprintf(f, "%s\n", o->help);
 	}
 }
 
 void cli_help(const Command *cmd, FILE *f)
 {
+	char own[640];
 	fprintf(f, "pxlc %s %s\n%s\n", cmd->name, cmd->args, cmd->summary);
 	if (cmd->text) fprintf(f, "\n%s\n", cmd->text);
-	if (cmd->options && *cmd->options) {
+	if (*own_options(cmd, own, sizeof own)) {
 		fprintf(f, "\nIts options:\n");
 		option_lines(cmd, 0, f);
 	}
-	fprintf(f, "\nCommon options:\n");
+	fprintf(f, "\nOptions of every command:\n");
 	option_lines(cmd, 1, f);
 }

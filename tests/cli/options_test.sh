@@ -34,4 +34,53 @@ E
 expect 2 "$PXLC" run "$T/in.pxl"
 has 'input | takes        | data' err
 has 'input | f32[3, 2, 2] | missing' err
+
+# a command takes the options that its help lists, and refuses those of others with a message that names its own
+commands=$("$PXLC" --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
+for command in $commands; do "$PXLC" "$command" --help | sed -n 's/^  \(-[-a-zA-Z0-9]*\) .*/\1/p' > "$T/options.$command"; done
+sort -u "$T"/options.* > "$T/options"
+check "there are commands and options" test "$(echo $commands | wc -w)" -ge 10 -a "$(wc -l < "$T/options")" -ge 40
+for command in $commands; do
+	for option in $(cat "$T/options"); do
+		"$PXLC" "$command" "$option" > "$T/out" 2> "$T/err" < /dev/null
+		got=$?
+		if grep -qxF -- "$option" "$T/options.$command"; then
+			hasnt 'has no use for' err
+		else
+			check "$command $option: exit $got" test $got = 2
+			has "\`pxlc $command\` has no use for \`$option\`" err
+			for own in $(grep -vE '^(--json|-q|-v|--color|--diag|--help)$' "$T/options.$command"); do has "$own" err; done
+		fi
+	done
+done
+expect 2 "$PXLC" build "$T/m.pxl" -o "$T/built" --weights "$T/no/such/file"
+has 'an option of `run`, `train`, `test`, `bench`; its own are --program, --no-pass, -o,' err
+check "nothing was built" test ! -e "$T/built"
+expect 2 "$PXLC" train "$T/m.pxl" --in x=x.npy
+expect 2 "$PXLC" test "$T/m.pxl" --out "$T/out"
+expect 2 "$PXLC" check "$T/m.pxl" --weights "$T/w"
+expect 2 "$PXLC" fmt "$T/m.pxl" --weights "$T/w"
+
+# the summaries stand in one column, also behind a character of several bytes
+"$PXLC" --help | sed 's/…/./' | grep '^  [a-z]' > "$T/lines"
+check "commands in a column" test "$(grep -cE '^.{19} [^ ]' "$T/lines")" = "$(wc -l < "$T/lines")"
+
+# as many inputs as a program has
+n=300
+{
+	echo 'program many() {'
+	for i in $(seq $n); do echo "    x$i = host_load(h2d_stream(\"x$i\", f32[2]))"; done
+	echo "    host_store(d2h_stream(\"y\", f32[2]), x1 + x$n)"
+	echo '}'
+} > "$T/many.pxl"
+echo 'program pair() { host_store(d2h_stream("x", f32[2]), constant([1.0, 2.0])) }' > "$T/pair.pxl"
+expect 0 "$PXLC" run "$T/pair.pxl" --out x="$T/pair.npy"
+set --
+for i in $(seq $n); do set -- "$@" --in x$i="$T/pair.npy"; done
+expect 0 "$PXLC" run "$T/many.pxl" "$@"
+has '[2, 4]'
+shift 2
+expect 2 "$PXLC" run "$T/many.pxl" "$@"
+has 'input `x1` has no data' err
+check "all inputs are listed" test "$(grep -c '| given' "$T/err")" = $((n - 1))
 done_here R453 R460
