@@ -82,7 +82,7 @@ int  progress_show(void *user, const pxl_progress *now);     /* a pxl_progress_f
 struct Progress { FILE *f; int quiet, tty, epoch, tenth; double last; int width; };
 void progress_begin(Progress *p, const Cli *c);
 void progress_end(Progress *p);
-void interrupts_begin(void);                                 /* from now on the first SIGINT or SIGTERM is only noted: */
+void interrupts_begin(void);                                 /* from now on the first SIGINT, SIGTERM or SIGHUP is only noted: */
 void interrupts_end(void);
 int  interrupted(void);
 

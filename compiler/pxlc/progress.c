@@ -17,16 +17,27 @@ static void on_signal(int sig)
 
 int interrupted(void) { return stop; }
 
+/* those that ask a process to end: Ctrl-C, kill, and a terminal that is closed */
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+enum { NSIGNAL = sizeof signals / sizeof *signals };
+
+/* under nohup SIGHUP is ignored from the start, and stays so */
+static int is_ignored(int sig)
+{
+	struct sigaction now;
+	return sig == SIGHUP && !sigaction(sig, NULL, &now) && now.sa_handler == SIG_IGN;
+}
+
 void interrupts_begin(void)
 {
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
+	for (int i = 0; i < NSIGNAL; i++)
+		if (!is_ignored(signals[i])) signal(signals[i], on_signal);
 }
 
 void interrupts_end(void)
 {
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
+	for (int i = 0; i < NSIGNAL; i++)
+		if (!is_ignored(signals[i])) signal(signals[i], SIG_DFL);
 }
 
 void progress_begin(Progress *p, const Cli *c)
