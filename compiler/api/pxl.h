@@ -363,13 +363,15 @@ typedef struct pxl_task_options {
 typedef struct pxl_result {
 	const char *task, *program, *data;         /* data: "mnist", "digits", "arrays" or "none" */
 	const char *saved;                         /* file, or "" */
-	int64_t steps, samples;                    /* of this run */
-	double seconds, it_per_s, samples_per_s, last_loss, compile_ms;
-	const pxl_metric *report; size_t nreport;
-	const pxl_metric *show; size_t nshow;      /* last values */
+	int64_t steps, samples;                    /* of this run; no steps and not interrupted: a resumed training had nothing left to do */
+	double seconds, it_per_s, samples_per_s;   /* of this run's steps */
+	double last_loss, compile_ms;
+	const pxl_metric *report; size_t nreport;  /* over all of the training, earlier runs that it resumed included */
+	const pxl_metric *show; size_t nshow;      /* over its last epoch */
 	int interrupted;
 } pxl_result;
-/* Runs the task to its end, or to PXL_EINTR after saving. The result belongs to the model, till the next task. */
+/* Runs the task to its end, or to PXL_EINTR after saving. A NaN in what the task shows is PXL_ERUN, and nothing is saved, unless the
+ * task says `allow_nan = true`. The result belongs to the model, till the next task. */
 PXL_API PXL_MUST pxl_status pxl_task_run(pxl_model *m, const pxl_task_options *opt, const pxl_result **out);
 
 /* --- arrays in files -------------------------------------------------------------------------------------------- */

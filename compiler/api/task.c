@@ -20,14 +20,15 @@ void task_close(Tm *t)
 	cx_free(cx, t->feeds);
 	cx_free(cx, t->outs);
 	cx_free(cx, t->wanted);
-	cx_free(cx, t->epoch_sums);
-	cx_free(cx, t->run_sums);
-	cx_free(cx, t->at.sums);
+	cx_free(cx, t->shown);
+	cx_free(cx, t->epoch.sums);
+	cx_free(cx, t->whole.sums);
+	for (int i = 0; i < 2; i++) cx_free(cx, t->at.ranges[i]);
 	if (t->log) fclose(t->log);
 	data_free(t->data);
 	pxl_session_free(t->s);
-	t->feeds = NULL, t->outs = NULL, t->wanted = NULL, t->epoch_sums = t->run_sums = NULL;
-	t->at.sums = NULL, t->log = NULL, t->data = NULL, t->s = NULL, t->nfeed = 0;
+	t->feeds = NULL, t->outs = NULL, t->wanted = t->shown = NULL, t->epoch.sums = t->whole.sums = NULL;
+	t->at.ranges[0] = t->at.ranges[1] = NULL, t->log = NULL, t->data = NULL, t->s = NULL, t->nfeed = 0;
 }
 
 void task_memory_free(pxl_ctx *cx, struct TaskMemory *t)
@@ -137,15 +138,18 @@ static pxl_status one_step(Tm *t)
 {
 	task_feed(t);
 	if (pxl_run(t->s, 1) != PXL_OK) return task_session_failed(t);
-	task_add_sums(t);
 	t->at.position += t->step_samples;
 	t->at.total_step++;
-	t->result.steps++;
-	t->result.samples += t->nfeed ? t->step_samples : 0;
-	return PXL_OK;
+	task_add_step(t);
+	return task_check_numbers(t, 0);
 }
 
-static int at_limit(const Tm *t) { return t->limit && t->result.steps >= t->limit; }
+/* --limit counts the steps of this run, the task's own limit those of the training, which may have begun in an earlier run */
+static int at_limit(const Tm *t)
+{
+	if (t->o.limit) return t->result.steps >= t->o.limit;
+	return t->t->limit && t->at.total_step >= t->t->limit;
+}
 
 static pxl_status one_epoch(Tm *t, int *stop)
 {
@@ -153,10 +157,12 @@ static pxl_status one_epoch(Tm *t, int *stop)
 	if (t->data) data_epoch(t->data, t->seed, (uint64_t)t->at.epoch);
 	while (done < steps && !at_limit(t) && !*stop) {
 		pxl_status st = one_step(t);
-		if (st != PXL_OK) return st;
 		done++;
+		int last = done == steps || at_limit(t);
+		if (st == PXL_OK && last) st = task_check_numbers(t, 1);
+		if (st != PXL_OK) return st;
 		if (!t->step_samples) t->at.position = done;
-		*stop = task_tell(t, done, steps, done == steps || at_limit(t));
+		*stop = task_tell(t, done, steps, last);
 	}
 	if (done < steps) return PXL_OK;
 	t->at.epoch++;
@@ -167,12 +173,14 @@ static pxl_status one_epoch(Tm *t, int *stop)
 static pxl_status all_epochs(Tm *t)
 {
 	int stop = 0;
-	t->started = now_ms();
+	t->ticked = now_ms();
+	t->from = t->at.position;
 	while (t->at.epoch < t->epochs && !at_limit(t) && !stop) {
 		/* here, not after an epoch: a run that stopped between two has the first one's sums in its file */
-		if (t->at.position == 0) sums_clear(t->epoch_sums, t->p->rt.nstream);
+		if (t->at.position == 0) range_clear(&t->epoch, t->p->rt.nstream);
 		pxl_status st = one_epoch(t, &stop);
 		if (st != PXL_OK) return st;
+		t->from = 0;
 	}
 	t->result.interrupted = stop;
 	return PXL_OK;
@@ -212,7 +220,10 @@ static pxl_status resume(Tm *t)
 		return cx_fail(t->m->cx, PXL_EIO, "`%s` says an impossible place for its training", path);
 	t->seed = t->at.seed;
 	rt_session_set_runs(t->s->rt, t->at.runs);
-	if (t->at.sums && !sums_parse(t->epoch_sums, t->p->rt.nstream, t->at.sums)) sums_clear(t->epoch_sums, t->p->rt.nstream);
+	int known = range_parse(&t->epoch, &t->p->rt, t->wanted, t->at.ranges[0]) && range_parse(&t->whole, &t->p->rt, t->wanted, t->at.ranges[1]);
+	if (known) return PXL_OK;
+	range_clear(&t->epoch, t->p->rt.nstream);
+	range_clear(&t->whole, t->p->rt.nstream);
 	return PXL_OK;
 }
 
@@ -228,10 +239,13 @@ static pxl_status begin(Tm *t)
 static pxl_status write_standing(Unit *u, void *arg)
 {
 	Tm *t = arg;
-	Buf sums = buf_new(&u->mem);
 	Standing at = t->at;
-	sums_text(t->epoch_sums, t->p->rt.nstream, &sums);
-	at.sums = sums.s;
+	const Range *const ranges[] = { &t->epoch, &t->whole };
+	for (int i = 0; i < 2; i++) {
+		Buf text = buf_new(&u->mem);
+		range_text(ranges[i], &t->p->rt, t->wanted, t->timed, &text);
+		at.ranges[i] = text.s;
+	}
 	at.seed = t->seed;
 	at.batch = t->step_samples;
 	at.runs = rt_session_runs(t->s->rt);
@@ -241,14 +255,13 @@ static pxl_status write_standing(Unit *u, void *arg)
 static double last_loss(const Tm *t)
 {
 	for (int i = 0; i < t->p->rt.nstream; i++)
-		if (!t->p->rt.streams[i].is_input && !strcmp(t->p->rt.streams[i].name, "loss")) return t->epoch_sums[i].last;
+		if (!t->p->rt.streams[i].is_input && !strcmp(t->p->rt.streams[i].name, "loss")) return t->epoch.sums[i].last;
 	return t->t->show.n ? t->show[0].value : NAN;
 }
 
 static pxl_status finish(Tm *t)
 {
-	RunFacts f = task_facts(t);
-	task_fill_metrics(t, &f, 1);
+	task_fill_metrics(t, 1);
 	pxl_result *r = &t->result;
 	pxl_program_info info;
 	pxl_program_get_info(t->p, &info);
@@ -256,9 +269,8 @@ static pxl_status finish(Tm *t)
 	r->program = t->p->name;
 	r->data = t->data ? t->data->kind : "none";
 	r->saved = "";
-	r->seconds = f.seconds;
-	r->it_per_s = f.seconds > 0 ? (double)r->steps / f.seconds : 0;
-	r->samples_per_s = f.seconds > 0 ? (double)r->samples / f.seconds : 0;
+	r->it_per_s = r->seconds > 0 ? (double)r->steps / r->seconds : 0;
+	r->samples_per_s = r->seconds > 0 ? (double)r->samples / r->seconds : 0;
 	r->last_loss = last_loss(t);
 	r->compile_ms = info.compile_ms;
 	r->report = t->report;
@@ -321,7 +333,6 @@ pxl_status pxl_task_run(pxl_model *m, const pxl_task_options *opt, const pxl_res
 	pxl_status st = task_find(m, t->o.task ? t->o.task : "train", &t->t);
 	if (st != PXL_OK) return st;
 	t->epochs = t->o.epochs ? t->o.epochs : t->t->epochs ? t->t->epochs : 1;
-	t->limit = t->o.limit ? t->o.limit : t->t->limit;
 	st = run_task(t);
 	task_close(t);
 	pxl_program_free(t->p);          /* results name it by the task's own strings */

@@ -21,15 +21,16 @@ typedef struct TaskMemory {
 	pxl_session *s;
 	RtData *data;
 	Feed *feeds; int nfeed;
-	char *wanted;                /* per stream: some metric asks for it */
+	char *wanted, *shown;        /* per stream: some metric asks for it; one of `show` does */
 	void **outs;                 /* per stream: where its entries land */
-	Sums *epoch_sums, *run_sums;
+	Range epoch, whole;          /* `show` ranges over the one, `report` over the other */
+	int timed;                   /* a metric uses `seconds` */
 	pxl_metric *show, *report;
 	const char **quoted;         /* names of `show` as JSON; the model's memory */
 	Standing at;
 	uint64_t seed;               /* of the order of samples: a resumed run goes on with the one it began with */
-	int64_t batch, step_samples, epochs, limit;
-	double started, shown_at, spent_before;
+	int64_t batch, step_samples, epochs, from;       /* from: position in the epoch where this run began */
+	double ticked, shown_at;     /* milliseconds: the last step's end; the last progress report */
 	FILE *log;
 	pxl_result result;
 } TaskMemory;
@@ -55,10 +56,11 @@ void       task_feed(Tm *t);                                     /* the samples 
 
 /* --- task_metrics.c */
 pxl_status task_make_metrics(Tm *t);
-void       task_add_sums(Tm *t);                                 /* of the step just made */
+void       task_add_step(Tm *t);                                 /* the step just made counts */
 int64_t    task_epoch_steps(const Tm *t);
-RunFacts   task_facts(const Tm *t);
-void       task_fill_metrics(Tm *t, const RunFacts *f, int final);
+void       task_fill_metrics(Tm *t, int final);
+/* a float of `show` that is not a number, unless the task allows it: of the last step, or (final) also what metrics make of all of them */
+pxl_status task_check_numbers(Tm *t, int final);
 int        task_tell(Tm *t, int64_t step, int64_t steps, int epoch_done);      /* 1: the host asks to stop */
 
 #endif

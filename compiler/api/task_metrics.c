@@ -5,10 +5,11 @@
 #include <string.h>
 
 /* --- metrics ---------------------------------------------------------------------------------------------------------- */
-static int check_metric(Unit *u, Tm *t, const NamedMetric *m)
+static int check_metric(Unit *u, Tm *t, const NamedMetric *m, char *wanted)
 {
 	const RtProgram *p = &t->p->rt;
-	const char *missing = metric_streams(m->m, p, t->wanted), *known[64];
+	const char *missing = metric_streams(m->m, p, wanted), *known[64];
+	t->timed |= metric_uses(m->m, M_SECONDS);
 	if (!missing) return 1;
 	int n = 0;
 	for (int i = 0; i < p->nstream && n < 64; i++)
@@ -32,10 +33,10 @@ static pxl_status check_metrics(Unit *u, void *arg)
 	int ok = 1;
 	t->quoted = NEWN(&u->mem, const char *, t->t->show.n + 1);
 	for (int i = 0; i < t->t->show.n; i++) t->quoted[i] = quoted(u, t->t->show.at[i].name);
-	for (int i = 0; i < t->t->show.n; i++) ok &= check_metric(u, t, &t->t->show.at[i]);
-	for (int i = 0; i < t->t->report.n; i++) ok &= check_metric(u, t, &t->t->report.at[i]);
+	for (int i = 0; i < t->t->show.n; i++) ok &= check_metric(u, t, &t->t->show.at[i], t->shown);
+	for (int i = 0; i < t->t->report.n; i++) ok &= check_metric(u, t, &t->t->report.at[i], t->wanted);
 	for (int i = 0; i < t->p->rt.nstream; i++)
-		if (!strcmp(t->p->rt.streams[i].name, "loss")) t->wanted[i] = 1;
+		if (t->shown[i] || !strcmp(t->p->rt.streams[i].name, "loss")) t->wanted[i] = 1;
 	return ok ? PXL_OK : PXL_EMODEL;
 }
 
@@ -44,44 +45,77 @@ pxl_status task_make_metrics(Tm *t)
 	pxl_ctx *cx = t->m->cx;
 	size_t n = (size_t)t->p->rt.nstream + 1;
 	t->wanted = cx_alloc(cx, n);
-	t->epoch_sums = cx_alloc(cx, n * sizeof(Sums));
-	t->run_sums = cx_alloc(cx, n * sizeof(Sums));
+	t->shown = cx_alloc(cx, n);
+	t->epoch.sums = cx_alloc(cx, n * sizeof(Sums));
+	t->whole.sums = cx_alloc(cx, n * sizeof(Sums));
 	t->show = cx_alloc(cx, ((size_t)t->t->show.n + 1) * sizeof *t->show);
 	t->report = cx_alloc(cx, ((size_t)t->t->report.n + 1) * sizeof *t->report);
-	if (!t->wanted || !t->epoch_sums || !t->run_sums || !t->show || !t->report) return task_no_memory(t);
-	sums_clear(t->epoch_sums, t->p->rt.nstream);
-	sums_clear(t->run_sums, t->p->rt.nstream);
+	if (!t->wanted || !t->shown || !t->epoch.sums || !t->whole.sums || !t->show || !t->report) return task_no_memory(t);
+	range_clear(&t->epoch, t->p->rt.nstream);
+	range_clear(&t->whole, t->p->rt.nstream);
 	return unit_guard(t->m->u, check_metrics, t);
 }
 
-void task_add_sums(Tm *t)
+static void count_step(Range *r, int64_t samples, double seconds)
+{
+	r->steps++;
+	r->samples += samples;
+	r->seconds += seconds;
+}
+
+void task_add_step(Tm *t)
 {
 	const RtProgram *p = &t->p->rt;
+	int64_t samples = t->nfeed ? t->step_samples : 0;
+	double now = now_ms(), seconds = (now - t->ticked) * 1e-3;
+	t->ticked = now;
+	count_step(&t->epoch, samples, seconds);
+	count_step(&t->whole, samples, seconds);
+	t->result.steps++;
+	t->result.samples += samples;
+	t->result.seconds += seconds;
 	for (int i = 0; i < p->nstream; i++) {
 		if (!t->wanted[i] || !t->outs[i]) continue;
-		sums_add(&t->epoch_sums[i], p->streams[i].dtype, t->outs[i], t->p->infos[i].nelem);
-		sums_add(&t->run_sums[i], p->streams[i].dtype, t->outs[i], t->p->infos[i].nelem);
+		Sums step = sums_of(p->streams[i].dtype, t->outs[i], t->p->infos[i].nelem);
+		sums_add(&t->epoch.sums[i], &step);
+		sums_add(&t->whole.sums[i], &step);
 	}
 }
 
-/* --- where it stands ------------------------------------------------------------------------------------------------------ */
-int64_t task_epoch_steps(const Tm *t)
-{
-	if (!t->data || !t->nfeed) return t->limit ? t->limit : 1;
-	return (int64_t)t->data->n / t->step_samples;
-}
-
-void task_fill_metrics(Tm *t, const RunFacts *facts, int final)
+void task_fill_metrics(Tm *t, int final)
 {
 	for (int i = 0; i < t->t->show.n; i++)
-		t->show[i] = (pxl_metric){ t->t->show.at[i].name, metric_value(t->t->show.at[i].m, &t->p->rt, t->epoch_sums, facts) };
+		t->show[i] = (pxl_metric){ t->t->show.at[i].name, metric_value(t->t->show.at[i].m, &t->p->rt, &t->epoch) };
 	for (int i = 0; final && i < t->t->report.n; i++)
-		t->report[i] = (pxl_metric){ t->t->report.at[i].name, metric_value(t->t->report.at[i].m, &t->p->rt, t->run_sums, facts) };
+		t->report[i] = (pxl_metric){ t->t->report.at[i].name, metric_value(t->t->report.at[i].m, &t->p->rt, &t->whole) };
 }
 
-RunFacts task_facts(const Tm *t)
+/* --- not a number ------------------------------------------------------------------------------------------------------ */
+static pxl_status not_a_number(const Tm *t, const char *what, const char *name)
 {
-	return (RunFacts){ t->result.samples, t->result.steps, (now_ms() - t->started) * 1e-3 };
+	return cx_fail(t->m->cx, PXL_ERUN, "task `%s`: %s `%s` is not a number after step %lld (epoch %lld); nothing is saved. A task with `allow_nan = true` goes on",
+	               t->t->name, what, name, (long long)t->at.total_step, (long long)t->at.epoch + 1);
+}
+
+pxl_status task_check_numbers(Tm *t, int final)
+{
+	if (t->t->allow_nan) return PXL_OK;
+	for (int i = 0; i < t->p->rt.nstream; i++)
+		if (t->shown[i] && isnan(t->epoch.sums[i].max)) return not_a_number(t, "output", t->p->rt.streams[i].name);
+	if (!final) return PXL_OK;
+	task_fill_metrics(t, 0);
+	for (int i = 0; i < t->t->show.n; i++)
+		if (isnan(t->show[i].value)) return not_a_number(t, "metric", t->show[i].name);
+	return PXL_OK;
+}
+
+/* --- where it stands ------------------------------------------------------------------------------------------------------ */
+/* Without data an epoch is as long as the task's limit, or as --limit asks for beyond that. */
+int64_t task_epoch_steps(const Tm *t)
+{
+	if (t->data && t->nfeed) return (int64_t)t->data->n / t->step_samples;
+	int64_t own = t->t->limit ? t->t->limit : 1, asked = t->o.limit ? t->from + t->o.limit : 0;
+	return asked > own ? asked : own;
 }
 
 /* one JSON object a line */
@@ -99,17 +133,16 @@ static void write_log(Tm *t, int64_t step)
 /* 1: the host asks to stop */
 int task_tell(Tm *t, int64_t step, int64_t steps, int epoch_done)
 {
-	double now = now_ms();
 	int log_every = steps > 100 ? (int)(steps / 100) : 1, logging = t->log && (epoch_done || step % log_every == 0);
-	int showing = epoch_done || t->result.steps == 1 || now - t->shown_at >= 100;
+	int showing = epoch_done || t->result.steps == 1 || t->ticked - t->shown_at >= 100;
 	if (!logging && !showing) return 0;
-	RunFacts f = task_facts(t);
-	task_fill_metrics(t, &f, 0);
+	task_fill_metrics(t, 0);
 	if (logging) write_log(t, step);
 	if (!showing || !t->o.progress) return 0;
-	t->shown_at = now;
+	t->shown_at = t->ticked;
+	double seconds = t->result.seconds;
 	pxl_progress p = { .task = t->t->name, .epoch = t->at.epoch + 1, .epochs = t->epochs, .step = step, .steps = steps,
-	                   .total_step = t->at.total_step, .seconds = f.seconds, .it_per_s = f.seconds > 0 ? (double)f.steps / f.seconds : 0,
+	                   .total_step = t->at.total_step, .seconds = seconds, .it_per_s = seconds > 0 ? (double)t->result.steps / seconds : 0,
 	                   .metrics = t->show, .nmetric = (size_t)t->t->show.n, .epoch_done = epoch_done };
 	return t->o.progress(t->o.progress_user, &p);
 }

@@ -50,7 +50,7 @@ int weights_save(pxl_session *s, const char *path, const Standing *at)
 	snprintf(text[4], 32, "%llu", (unsigned long long)at->runs);
 	snprintf(text[5], 32, "%lld", (long long)at->batch);
 	StMeta meta[] = { { "pxl.step", text[0] }, { "pxl.epoch", text[1] }, { "pxl.position", text[2] }, { "pxl.seed", text[3] },
-	                  { "pxl.runs", text[4] }, { "pxl.batch", text[5] }, { "pxl.sums", at->sums ? at->sums : "" } };
+	                  { "pxl.runs", text[4] }, { "pxl.batch", text[5] }, { "pxl.epoch_sums", at->ranges[0] }, { "pxl.sums", at->ranges[1] } };
 	return save(s, path, meta, sizeof meta / sizeof *meta);
 }
 
@@ -142,8 +142,12 @@ static int read_standing(pxl_session *s, const StFile *f, const char *path, Stan
 		return rt_fail(&s->err, RT_EIO, "`%s` does not say where its training stood, so it cannot be resumed; start from it with --weights instead", path);
 	at->seed = (uint64_t)seed;
 	at->runs = (uint64_t)runs;
-	const char *sums = st_meta(f, "pxl.sums");
-	at->sums = sums && *sums ? cx_strdup(s->p->m->cx, sums) : NULL;
+	static const char *const keys[] = { "pxl.epoch_sums", "pxl.sums" };
+	for (int i = 0; i < 2; i++) {
+		const char *text = st_meta(f, keys[i]);
+		at->ranges[i] = cx_strdup(s->p->m->cx, text ? text : "");
+		if (!at->ranges[i]) return rt_fail(&s->err, RT_ENOMEM, "out of memory while loading `%s`", path);
+	}
 	return RT_OK;
 }
 

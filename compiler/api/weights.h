@@ -8,7 +8,7 @@ typedef struct Standing {
 	int64_t total_step, epoch, position;     /* epoch from 0; position in samples within it */
 	int64_t batch;                           /* samples of a step: a resumed run must use the same */
 	uint64_t seed, runs;
-	char *sums;                              /* the epoch's aggregates so far, as metric_save wrote them; cx memory */
+	char *ranges[2];                         /* what metrics added up over the epoch and over the training (range_text); cx memory */
 } Standing;
 
 /* runtime statuses; the message is in s->err */

@@ -66,6 +66,7 @@ typedef struct Task {
 	struct { const char *column; HostArray *array; } *arrays; int narray;
 	int64_t epochs, limit;                       /* limit 0: none */
 	VEC(NamedMetric) show, report;
+	int allow_nan;                               /* `show` may be not a number; else the run fails */
 	const char *save, *weights, *weights_task;   /* file names; `weights = task.train`: the task whose result is used */
 	Span at;
 } Task;

@@ -208,6 +208,12 @@ static int read_count(Reading *r, const Ast *val, const char *field, int64_t lea
 	return 0;
 }
 
+static int read_flag(Reading *r, const Ast *val, const char *field, int *out)
+{
+	Value v = eval(r->e, r->env, val);
+	return !is_error(v) && want_bool(r->e, v, val->at, arena_printf(r->e->mem, "`%s`", field), out);
+}
+
 static int read_file_name(Reading *r, const Ast *val, const char *field, const char **out)
 {
 	Value v = eval(r->e, r->env, val);
@@ -231,8 +237,8 @@ static int read_weights(Reading *r, const Ast *val)
 	return 0;
 }
 
-static const char *const field_names[] = { "program", "data", "epochs", "limit", "show", "report", "save", "weights" };
-enum { F_PROGRAM, F_DATA, F_EPOCHS, F_LIMIT, F_SHOW, F_REPORT, F_SAVE, F_WEIGHTS, NFIELD };
+static const char *const field_names[] = { "program", "data", "epochs", "limit", "show", "report", "save", "weights", "allow_nan" };
+enum { F_PROGRAM, F_DATA, F_EPOCHS, F_LIMIT, F_SHOW, F_REPORT, F_SAVE, F_WEIGHTS, F_ALLOW_NAN, NFIELD };
 
 static int read_field(Reading *r, const Ast *f)
 {
@@ -248,6 +254,7 @@ static int read_field(Reading *r, const Ast *f)
 	case F_REPORT:  return read_metrics(r, val, "report", 1);
 	case F_SAVE:    return read_file_name(r, val, "save", &r->t->save);
 	case F_WEIGHTS: return read_weights(r, val);
+	case F_ALLOW_NAN: return read_flag(r, val, "allow_nan", &r->t->allow_nan);
 	default:
 		fail_unknown_of(r->e, E0701, f->u.setting.name_at, "task field", f->u.setting.name, field_names, NFIELD);
 		return 0;

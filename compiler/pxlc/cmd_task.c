@@ -59,8 +59,10 @@ static void put_metrics(FILE *f, const pxl_metric *m, size_t n)
 
 static void put_summary(FILE *f, const pxl_result *r)
 {
-	fprintf(f, "%s%s: %lld steps in %.2f s, %.2f it/s, %.0f samples/s, data %s", r->task, r->interrupted ? " (interrupted)" : "", (long long)r->steps,
-	        r->seconds, r->it_per_s, r->samples_per_s, r->data);
+	if (!r->steps && !r->interrupted) fprintf(f, "%s: nothing is left to do", r->task);
+	else fprintf(f, "%s%s: %lld steps in %.2f s, %.2f it/s, %.0f samples/s", r->task, r->interrupted ? " (interrupted)" : "", (long long)r->steps,
+	             r->seconds, r->it_per_s, r->samples_per_s);
+	fprintf(f, ", data %s", r->data);
 	for (size_t i = 0; i < r->nshow; i++) fprintf(f, ", %s %.4f", r->show[i].name, r->show[i].value);
 	if (r->saved[0]) fprintf(f, ", saved %s", r->saved);
 	fputc('\n', f);
@@ -83,7 +85,7 @@ static int run_task(Host *h, const char *name)
 		if (!h->c->quiet) put_summary(is_test ? stderr : stdout, r);
 	}
 	int code = finish_output();
-	return code ? code : exit_code(st);
+	return code && st == PXL_OK ? code : exit_code(st);      /* a terminal that is gone takes no results: what it ended with counts */
 }
 
 static int task(Cli *c, const char *name)

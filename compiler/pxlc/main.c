@@ -8,7 +8,8 @@ const Command commands[] = {
 	  "Each output stream is printed as `name: dtype[shape]` and its values, long ones abridged.\n"
 	  "Inputs come from --in; with --out nothing is printed but what goes to files." },
 	{ "train", TRAIN, "FILE", "Run the file's `train` task: progress, a summary, and what the task saves.", cmd_train,
-	  "Ctrl-C saves what the task saves and exits 130; --resume goes on from there." },
+	  "Ctrl-C, SIGTERM and SIGHUP (a closed terminal) save what the task saves and exit 130; --resume goes on from there. A loss that is\n"
+	  "not a number ends the task with exit 5, and what an earlier run saved stays; `allow_nan = true` in the task goes on." },
 	{ "test", TEST, "FILE", "Run the file's `test` task and print each metric as `name: value`.", cmd_test, NULL },
 	{ "check", CHECK, "FILE…", "Say what is wrong with models, and nothing else.", cmd_check,
 	  "Looks at what `run`, `train` and `test` would refuse before their first step, and runs nothing: every program is built, up to the\n"

@@ -14,8 +14,11 @@ has 'digits' err
 expect 0 run train $M --limit 25 --save "$T/b.st" --seed 7
 has '25 steps'
 has 'data digits'
+cp "$T/b.st" "$T/b25.st"
 expect 0 run train $M --limit 15 --save "$T/b.st" --seed 7 --resume
 check 'a resumed run ends with the same bits' cmp "$T/a.st" "$T/b.st"
+expect 0 run train $M --limit 15 --save "$T/b25.st" --seed 8 --resume
+check 'the order of samples goes on with the seed that it began with' cmp "$T/a.st" "$T/b25.st"
 expect 0 run train $M --limit 25 --save "$T/c.st" --seed 7 --threads 1
 expect 0 run train $M --limit 25 --save "$T/d.st" --seed 8
 cmp -s "$T/c.st" "$T/d.st" && { echo "FAILED: seeds do not matter"; bad=1; }
