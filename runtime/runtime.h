@@ -32,6 +32,7 @@ typedef struct RtVar {
 	int buffer;                          /* 0: a variable of the device. Else it stands for an entry of this remote buffer, counted */
 	int64_t entry;                       /* from 1, and has no offset */
 	int fixed;                           /* never written by the program: number of its pointer in pxlrt_lane, counted from 1; no offset */
+	int state;                           /* of the training, not of the model: weights may lack it */
 } RtVar;
 
 typedef struct RtBuffer {

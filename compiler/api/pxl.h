@@ -314,8 +314,9 @@ typedef struct pxl_traffic {
 PXL_API void     pxl_get_traffic(const pxl_session *s, pxl_traffic *out);       /* out->size set */
 
 /* Variables by name, as safetensors. Loading checks every shape before writing any; what is missing on either side is an
- * error, unless `partial` says that only what both have counts (PXL_SHARED), or that the file may hold more than the program
- * has, as where an optimiser was trained along (PXL_NEEDED). Saving is atomic. */
+ * error, unless `partial` says that only what both have counts (PXL_SHARED), or that the two need not come from the same
+ * training (PXL_NEEDED): the file may hold more than the program has, and variables that the model made with `state = true`
+ * get their initial value where the file lacks them, which a warning of the log says. Saving is atomic. */
 enum { PXL_SHARED = 1, PXL_NEEDED = 2 };
 PXL_API PXL_MUST pxl_status pxl_load(pxl_session *s, const char *path, int partial);
 PXL_API PXL_MUST pxl_status pxl_save(pxl_session *s, const char *path);

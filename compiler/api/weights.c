@@ -64,14 +64,33 @@ static void shape_text(int rank, const int64_t *dim, char out[128])
 
 typedef struct Fit { const RtProgram *p; const StFile *f; const char *path; RtErr *e; } Fit;
 
-static int check_entry(const Fit *t, const RtVar *v, int partial)
+/* A variable that the file lacks: an error, unless only what both have counts, or it is state and may start anew. */
+static int may_lack(const RtVar *v, int partial) { return partial == PXL_SHARED || (partial == PXL_NEEDED && v->state); }
+
+/* "`a`, `b` and 7 more": names of those variables that the file lacks and that may (or may not) be lacking; how many there are */
+static int lacking(const Fit *t, int partial, int may, char *text, size_t size)
+{
+	enum { ROOM = 24 };                      /* for "and so many more" */
+	size_t n = 0;
+	int count = 0, named = 0;
+	text[0] = 0;
+	for (int i = 0; i < t->p->nvar; i++) {
+		const RtVar *v = &t->p->vars[i];
+		if (st_find(t->f, v->name) || may_lack(v, partial) != may) continue;
+		if (count++ == named && n + strlen(v->name) + 4 + ROOM < size) {
+			n += (size_t)snprintf(text + n, size - n, "%s`%s`", named ? ", " : "", v->name);
+			named++;
+		}
+	}
+	if (count > named) snprintf(text + n, size - n, "%s%d more", named ? " and " : "", count - named);
+	return count;
+}
+
+static int check_entry(const Fit *t, const RtVar *v)
 {
 	const StEntry *e = st_find(t->f, v->name);
 	char have[128], want[128];
-	if (!e && partial == PXL_SHARED) return RT_OK;
-	if (!e) return rt_fail(t->e, RT_EIO, "`%s` has no tensor `%s`, which the program needs; it has %d tensors, the program %d variables",
-	                       t->path, v->name, st_count(t->f), t->p->nvar);
-	if (e->dtype == v->dtype && e->rank == v->rank && !memcmp(e->dim, v->dim, sizeof *v->dim * (size_t)v->rank)) return RT_OK;
+	if (!e || (e->dtype == v->dtype && e->rank == v->rank && !memcmp(e->dim, v->dim, sizeof *v->dim * (size_t)v->rank))) return RT_OK;
 	shape_text(e->rank, e->dim, have);
 	shape_text(v->rank, v->dim, want);
 	return rt_fail(t->e, RT_EIO, "`%s` holds `%s` as %s%s, but the program's is %s%s", t->path, v->name, dtype_info[e->dtype].name, have,
@@ -87,8 +106,11 @@ static int find_var(const RtProgram *p, const char *name)
 
 static int check_file(const Fit *t, int partial)
 {
+	char names[300];
+	int missing = lacking(t, partial, 0, names, sizeof names);
+	if (missing) return rt_fail(t->e, RT_EIO, "`%s` lacks %d of the %d variables of program `%s`: %s", t->path, missing, t->p->nvar, t->p->name, names);
 	for (int i = 0; i < t->p->nvar; i++)
-		if (check_entry(t, &t->p->vars[i], partial)) return t->e->status;
+		if (check_entry(t, &t->p->vars[i])) return t->e->status;
 	for (int i = 0; !partial && i < st_count(t->f); i++)
 		if (find_var(t->p, st_entry(t->f, i)->name) < 0)
 			return rt_fail(t->e, RT_EIO, "`%s` has a tensor `%s`, but the program has no such variable", t->path, st_entry(t->f, i)->name);
@@ -105,15 +127,26 @@ int weights_check(const pxl_program *p, const char *path, int partial, RtErr *e)
 	return st;
 }
 
-static int read_all(pxl_session *s, const StFile *f, void *buffer)
+static int read_all(pxl_session *s, const StFile *f, int partial, void *buffer)
 {
 	const RtProgram *p = &s->p->rt;
 	for (int i = 0; i < p->nvar; i++) {
-		const StEntry *e = st_find(f, p->vars[i].name);
-		if (!e) continue;
-		if (st_read(f, e, buffer, &s->err) || rt_session_write(s->rt, i, buffer, e->bytes, &s->err)) return s->err.status;
+		const RtVar *v = &p->vars[i];
+		const StEntry *e = st_find(f, v->name);
+		if (!e && partial != PXL_NEEDED) continue;
+		if (e && st_read(f, e, buffer, &s->err)) return s->err.status;
+		if (!e) rt_init_fill(&v->init, s->p->seed, v->dtype, buffer, v->nelem);
+		if (rt_session_write(s->rt, i, buffer, v->bytes, &s->err)) return s->err.status;
 	}
 	return RT_OK;
+}
+
+static void tell_of_state(const pxl_session *s, const StFile *f, const char *path)
+{
+	char names[900];
+	RtErr none;
+	int n = lacking(&(Fit){ &s->p->rt, f, path, &none }, PXL_NEEDED, 1, names, sizeof names);
+	if (n) cx_log(s->p->m->cx, IN_SESSION, LOG_WARN, "`%s` lacks %d variable%s of the training's state, which start%s anew: %s", path, n, n == 1 ? "" : "s", n == 1 ? "s" : "", names);
 }
 
 static size_t largest(const RtProgram *p)
@@ -161,7 +194,8 @@ int weights_load(pxl_session *s, const char *path, int partial, Standing *at)
 	int st = check_file(&(Fit){ &s->p->rt, f, path, &s->err }, partial);
 	if (!st && at) st = read_standing(s, f, path, at);
 	if (!st && !(buffer = cx_alloc(cx, largest(&s->p->rt)))) st = rt_fail(&s->err, RT_ENOMEM, "out of memory while loading `%s`", path);
-	if (!st) st = read_all(s, f, buffer);
+	if (!st) st = read_all(s, f, partial, buffer);
+	if (!st && partial == PXL_NEEDED) tell_of_state(s, f, path);
 	cx_free(cx, buffer);
 	st_close(f);
 	return st;

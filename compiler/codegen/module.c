@@ -195,7 +195,7 @@ static void put_prototypes(Emit *e)
 static RtVar variable_row(const Tensor *t, const Place *p)
 {
 	RtVar v = { .name = t->name, .dtype = t->spec.dtype, .rank = t->spec.shape.rank, .offset = p->space == SPACE_VARS ? p->offset : 0,
-	            .nelem = (size_t)shape_nelems(t->spec.shape), .init = t->data->init };
+	            .nelem = (size_t)shape_nelems(t->spec.shape), .init = t->data->init, .state = t->state };
 	memcpy(v.dim, t->spec.shape.dim, sizeof v.dim);
 	v.bytes = v.nelem * dtype_size(v.dtype);
 	if (p->space == SPACE_FIXED) v.fixed = p->param + 1;

@@ -78,7 +78,7 @@ static void put_var(Ship *s, Buf *b, const RtVar *v, int i)
 	buf_printf(b, "%s, %s, %u, ", emit_float(s->e, v->init.b), emit_cstr(s->e, v->init.name), (unsigned)v->init.draw);
 	if (v->init.kind == INIT_DATA) buf_printf(b, "init_%d }", i);
 	else buf_puts(b, "0 }");
-	buf_printf(b, ", %d, %" PRId64 ", %d },\n", v->buffer, v->entry, v->fixed);
+	buf_printf(b, ", %d, %" PRId64 ", %d, %d },\n", v->buffer, v->entry, v->fixed, v->state);
 }
 
 static void put_vars(Ship *s, Buf *b)

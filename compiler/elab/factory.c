@@ -59,7 +59,9 @@ Tensor *factory_variable(Elab *e, Factory *f, const char *name, Span at)
 	Build b = e->b;
 	b.g = b.ir->main;
 	b.at = at;
-	return data ? ir_variable(&b, data, name) : NULL;
+	Tensor *t = data ? ir_variable(&b, data, name) : NULL;
+	if (t) t->state = f->state;
+	return t;
 }
 
 Tensor *factory_input(Elab *e, Factory *f, const char *name)

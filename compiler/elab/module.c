@@ -194,13 +194,15 @@ static Value do_param(Elab *e, Call *c)
 {
 	const char *name;
 	Spec s;
-	int by_ref, over;
+	int by_ref, over, state;
 	Instance *in = running(e, c, "param");
 	if (!in || !want_str(e, c->arg[0], c->at, "the name", &name) || !want_spec(e, c->arg[1], c->at, "the spec", &s)) return v_error();
-	if (!flag(e, c, 3, "`by_ref`", &by_ref) || !flag(e, c, 4, "`overwrite`", &over)) return v_error();
+	if (!flag(e, c, 3, "`by_ref`", &by_ref) || !flag(e, c, 4, "`overwrite`", &over) || !flag(e, c, 5, "`state`", &state)) return v_error();
 	Value source = is_given(c->arg[2]) ? c->arg[2] : v_of(V_INIT, arena_dup(e->mem, &(RtInit){ .kind = INIT_ZEROS }, sizeof(RtInit)));
 	Factory *f = factory_new(e, name, s, source, by_ref, 1, c->at);
-	return f ? add_param(e, in, name, f, over, c->at) : v_error();
+	if (!f) return v_error();
+	f->state = state;
+	return add_param(e, in, name, f, over, c->at);
 }
 
 /* add_variable_input(name, data, dtype): PopXL's form, where the data says the shape */
@@ -208,13 +210,14 @@ static Value do_variable_input(Elab *e, Call *c)
 {
 	const char *name;
 	DType t;
-	int by_ref, over;
+	int by_ref, over, state;
 	Instance *in = running(e, c, "add_variable_input");
 	if (!in || !want_str(e, c->arg[0], c->at, "the name", &name)) return v_error();
-	if (!flag(e, c, 3, "`by_ref`", &by_ref) || !flag(e, c, 4, "`overwrite`", &over)) return v_error();
+	if (!flag(e, c, 3, "`by_ref`", &by_ref) || !flag(e, c, 4, "`overwrite`", &over) || !flag(e, c, 5, "`state`", &state)) return v_error();
 	Factory *f = factory_new(e, name, (Spec){ 0 }, c->arg[1], by_ref, 0, c->at);
 	if (!f || (is_given(c->arg[2]) && !want_dtype(e, c->arg[2], c->at, "`dtype`", &t))) return v_error();
 	if (is_given(c->arg[2])) f->spec.dtype = t;
+	f->state = state;
 	return add_param(e, in, name, f, over, c->at);
 }
 
@@ -333,15 +336,15 @@ static Value do_create_graph(Elab *e, Call *c) { return create_graph(e, c->self,
 
 const Builtin instance_methods[] = {
 	{ "create_graph", "*args **named", do_create_graph },
-	{ "add_variable_input", "name data dtype? by_ref? overwrite?", do_variable_input },
+	{ "add_variable_input", "name data dtype? by_ref? overwrite? state?", do_variable_input },
 	{ "add_variable_inputs", "name factories overwrite?", do_variable_inputs },
 	{ "add_variable_factory", "factory name? overwrite?", do_variable_factory },
-	{ "param", "name spec data? by_ref? overwrite?", do_param }, { NULL, NULL, NULL }
+	{ "param", "name spec data? by_ref? overwrite? state?", do_param }, { NULL, NULL, NULL }
 };
 
 const Builtin module_builtins[] = {
-	{ "param", "name spec data? by_ref? overwrite?", do_param },
-	{ "add_variable_input", "name data dtype? by_ref? overwrite?", do_variable_input },
+	{ "param", "name spec data? by_ref? overwrite? state?", do_param },
+	{ "add_variable_input", "name data dtype? by_ref? overwrite? state?", do_variable_input },
 	{ "add_variable_inputs", "name factories overwrite?", do_variable_inputs },
 	{ "add_variable_factory", "factory name? overwrite?", do_variable_factory }, { NULL, NULL, NULL }
 };

@@ -35,14 +35,14 @@ static Value do_variable(Elab *e, Call *c)
 	if (is_given(c->arg[2]) && !want_int(e, c->arg[2], c->at, "`offset`", &entry)) return v_error();
 	Value type = c->arg[3];
 	if (!is_given(type) && (c->arg[0].kind == V_INIT || c->arg[0].kind == V_FN || c->arg[0].kind == V_RANGE)) type = v_spec(e->mem, b->spec);
-	Value v = make_variable(e, (Value[]){ c->arg[0], type, c->arg[4], c->arg[5], c->arg[6], c->arg[7], v_unset(), v_unset() }, c->at);
+	Value v = make_variable(e, (Value[]){ c->arg[0], type, c->arg[4], c->arg[5], c->arg[6], c->arg[7], v_unset(), v_unset(), c->arg[8] }, c->at);
 	if (is_error(v)) return v;
 	e->b.at = c->at;
 	return ir_set_remote(&e->b, v.u.tensor, b, entry) ? v : v_error();
 }
 
 const Builtin remote_builtins[] = {
-	{ "remote_buffer", "spec dtype? entries?", do_buffer }, { "remote_variable", "data remote_buffer offset? dtype? name? downcast? replica_grouping? retrieval_mode?", do_variable },
+	{ "remote_buffer", "spec dtype? entries?", do_buffer }, { "remote_variable", "data remote_buffer offset? dtype? name? downcast? replica_grouping? retrieval_mode? state?", do_variable },
 	{ NULL, NULL, NULL }
 };
 

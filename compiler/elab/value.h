@@ -156,7 +156,7 @@ struct Tree {
 struct Factory {
 	const char *name;
 	Spec spec;
-	int by_ref;
+	int by_ref, state;
 	Value source;                        /* INIT, ARRAY, number, FN (called afresh), RANGE (successive values) */
 	Value kept;                          /* the sample drawn when the factory was made, for the first instance */
 	uint32_t draws;

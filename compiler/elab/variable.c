@@ -137,19 +137,21 @@ static Value do_variable(Elab *e, Call *c)
 {
 	DataArgs d;
 	RetrievalMode mode;
-	int grouping;
+	int grouping, state = 0;
 	if (!building(e, c->at, "a variable is made") || !data_args(e, c, 6, &d)) return v_error();
 	if (!grouping_arg(e, c->arg[4], c->at, &grouping) || !retrieval(e, c->arg[5], c->at, &mode)) return v_error();
+	if (is_given(c->arg[8]) && !want_bool(e, c->arg[8], c->at, "`state`", &state)) return v_error();
 	HostArray *data = data_of(e, &d, c->at);
 	Tensor *t = data ? ir_variable(&e->b, data, d.name) : NULL;
 	if (!t || !drop_groups(e, t, grouping, c->at)) return v_error();
 	t->retrieval = mode;
+	t->state = state;
 	return v_of(V_TENSOR, t);
 }
 
 Value make_variable(Elab *e, const Value *arg, Span at)
 {
-	Value own[8];
+	Value own[9];
 	memcpy(own, arg, sizeof own);
 	return do_variable(e, &(Call){ v_unset(), own, NULL, at });
 }
@@ -167,6 +169,6 @@ static Value do_constant(Elab *e, Call *c)
 }
 
 const Builtin variable_builtins[] = {
-	{ "variable", "data dtype? name? downcast? replica_grouping? retrieval_mode? log2_scale? nan_on_overflow?", do_variable },
+	{ "variable", "data dtype? name? downcast? replica_grouping? retrieval_mode? log2_scale? nan_on_overflow? state?", do_variable },
 	{ "constant", "data dtype? name? downcast? log2_scale? nan_on_overflow?", do_constant }, { NULL, NULL, NULL }
 };

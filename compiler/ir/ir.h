@@ -79,6 +79,7 @@ struct Tensor {
 	const struct Stream *host;   /* may be computed where that stream's next entry goes (compiler/passes/store.c) */
 	int grouping;                /* variables: index into ir->groupings, 0 = all replicas */
 	RetrievalMode retrieval;
+	int state;                   /* variables: of the training, not of the model; may start anew where weights lack it */
 	struct RemoteBuffer *remote; /* variables: the entry of a remote buffer that it stands for; NULL: on the device */
 	int64_t entry;
 	Span at;

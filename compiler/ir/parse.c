@@ -100,6 +100,7 @@ static void scan_origin(Parse *p, GraphNotes *n, Tensor *t, TensorKind kind)
 	}
 	if (scan_accept_word(s, "grouping")) t->grouping = (int)scan_int(s, 0, p->ir->groupings.n - 1);
 	if (scan_accept_word(s, "all_replicas")) t->retrieval = ALL_REPLICAS;
+	t->state = scan_accept_word(s, "state");
 	if (scan_accept_word(s, "buffer")) scan_entry(p, t);
 	scan_expect(s, '=');
 	t->data = scan_host(s, (Spec){ .dtype = t->spec.dtype, .shape = variable_host_shape(t) });

@@ -120,6 +120,7 @@ static void put_origin(Buf *out, const Tensor *t)
 	if (t->by_ref) buf_puts(out, " by_ref");
 	if (t->grouping) buf_printf(out, " grouping %d", t->grouping);
 	if (t->retrieval == ALL_REPLICAS) buf_puts(out, " all_replicas");
+	if (t->state) buf_puts(out, " state");
 	if (t->remote) buf_printf(out, " buffer %d entry %" PRId64, t->remote->id, t->entry);
 	if (t->poison) buf_puts(out, " poison");
 	if (t->data) {

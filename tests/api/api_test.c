@@ -22,17 +22,19 @@ static const char model[] =
 
 typedef struct World { pxl_ctx *cx; pxl_model *m; pxl_program *p; pxl_session *s; } World;
 
-static World open_world(const char *program)
+static World world_of(const char *text, const char *program)
 {
 	World w = { 0 };
 	pxl_program_options po = PXL_PROGRAM_OPTIONS_INIT;
 	po.name = program;
 	CHECK("", pxl_ctx_new(NULL, &w.cx) == PXL_OK);
-	CHECK("", pxl_compile_memory(w.cx, "add.pxl", model, sizeof model - 1, &w.m) == PXL_OK);
+	CHECK("", pxl_compile_memory(w.cx, "add.pxl", text, strlen(text), &w.m) == PXL_OK);
 	CHECK("", pxl_program_new(w.m, &po, &w.p) == PXL_OK);
 	CHECK("", w.p && pxl_session_new(w.p, NULL, &w.s) == PXL_OK);
 	return w;
 }
+
+static World open_world(const char *program) { return world_of(model, program); }
 
 static void close_world(World *w)
 {
@@ -151,6 +153,25 @@ static void test_independence(void)
 	close_world(&b);
 }
 
+/* what a training keeps for itself starts anew where a file lacks it, whatever it was in the session */
+static void test_state(const char *path)
+{
+	static const char text[] = "program plain() { host_store(d2h_stream(\"y\", f32[2]), variable([1.0, 2.0], name = \"w\") + 1.0) }\n"
+		"program trained() {\n    n = variable([3.0, 4.0], name = \"n\", state = true)\n    n += variable([1.0, 2.0], name = \"w\")\n}\n";
+	World plain = world_of(text, "plain"), trained = world_of(text, "trained");
+	float x[2];
+	int n = pxl_find(trained.p, PXL_VARIABLE, "n"), w = pxl_find(trained.p, PXL_VARIABLE, "w");
+	CHECK("", pxl_save(plain.s, path) == PXL_OK && pxl_run(trained.s, 5) == PXL_OK);
+	CHECK("", pxl_write(trained.s, w, (float[]){ 8, 9 }, 8) == PXL_OK);
+	CHECK("", pxl_load(trained.s, path, 0) == PXL_EIO && strstr(pxl_session_errmsg(trained.s), "lacks 1 of the 2 variables of program `trained`: `n`"));
+	CHECK("", pxl_read(trained.s, n, x, 8) == PXL_OK && x[0] == 8 && x[1] == 14);
+	CHECK("", pxl_load(trained.s, path, PXL_SHARED) == PXL_OK && pxl_read(trained.s, n, x, 8) == PXL_OK && x[0] == 8);
+	CHECK("", pxl_load(trained.s, path, PXL_NEEDED) == PXL_OK && pxl_read(trained.s, n, x, 8) == PXL_OK && x[0] == 3 && x[1] == 4);
+	CHECK("", pxl_read(trained.s, w, x, 8) == PXL_OK && x[0] == 1 && x[1] == 2);
+	close_world(&plain);
+	close_world(&trained);
+}
+
 static void test_files(void)
 {
 	World w = open_world("add"), other = open_world("twice");
@@ -169,6 +190,7 @@ static void test_files(void)
 	CHECK("", pxl_load(other.s, path, 0) == PXL_EIO && strstr(pxl_session_errmsg(other.s), "no such variable"));
 	CHECK("", pxl_load(other.s, path, PXL_NEEDED) == PXL_OK);
 	CHECK("", pxl_load(other.s, path, 1) == PXL_OK);
+	test_state(path);
 	CHECK("", pxl_load(w.s, "/no/such/file", 0) == PXL_EIO);
 	CHECK("", pxl_save(w.s, "/no/such/dir/file") == PXL_EIO);
 	CHECK("", pxl_npy_write(w.cx, path, PXL_F32, 2, dim, x) == PXL_OK && pxl_npy_read(w.cx, path, &a) == PXL_OK);

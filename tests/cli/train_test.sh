@@ -136,6 +136,83 @@ sed 's|show    = .*|show = { "ratio": sum(loss) / (samples - 1) }|; s/log(x)/x *
 expect 0 quick train "$T/first.pxl" --save ''                          # 0 / 0 in its first step alone
 has 'ratio 0.0000'
 
+# --- weights without the optimiser's state: the training begins with them, and says what starts anew
+cat > "$T/tune.pxl" <<'P'
+use optim
+program given() {
+    w = variable([1.0, 2.0], name = "w")
+    b = variable(0.5, name = "b")
+    host_store(d2h_stream("y", f32[2]), w + b)
+}
+program half() { host_store(d2h_stream("y", f32[2]), variable([1.0, 2.0], name = "w") + 0.0) }
+program wide() {
+    host_store(d2h_stream("y", f32[3]), variable([1.0, 2.0, 3.0], name = "w") + variable(0.5, name = "b"))
+}
+program tune() {
+    x = host_load(h2d_stream("x", f32[2]))
+    w = variable([0.0, 0.0], name = "w")
+    b = variable(0.0, name = "b")
+    weights = NamedTensors.from_dict({ "w": w, "b": b })
+    start = variable([7.0, 7.0], name = "start", state = true)
+    with in_sequence() {
+        host_store(d2h_stream("y", f32[2]), w + b)
+        host_store(d2h_stream("start", f32[2]), start + 0.0)
+        adam(weights, { w: x, b: mean(x) }, lr = 0.1)
+        start += 1.0
+    }
+}
+task train {
+    program = tune
+    data    = { "x": array([1.0, 2.0, 3.0, 4.0]) }
+    show    = { "y": last(y), "start": last(start) }
+}
+task more {
+    program = tune
+    data    = { "x": array([1.0, 2.0, 3.0, 4.0]) }
+    show    = { "y": last(y), "start": last(start) }
+    weights = "given.st"
+}
+task test {
+    program = given
+    report  = { "y": last(y) }
+}
+P
+echo 'program x() { host_store(d2h_stream("x", f32[2]), constant([1.0, 2.0])) }' > "$T/x.pxl"
+expect 0 quick run "$T/x.pxl" --out x="$T/x.npy"
+expect 0 quick run "$T/tune.pxl" --program given --save "$T/given.st"
+expect 0 quick train "$T/tune.pxl" --weights "$T/given.st" --save "$T/tuned.st" --json
+has '"start": 8}'
+has "pxl: \`$T/given.st\` lacks 6 variables of the training's state, which start anew: \`start\`, \`adam_steps\`, \`adam_first.w\`, \`adam_second.w\`, \`adam_first.b\`, \`adam_second.b\`" err
+check "that is one line" test "$(grep -c given.st "$T/err")" = 1
+first=$(metric y)
+(cd "$T" && expect 0 quick train tune.pxl --task more --json && has "\"y\": $first," && has 'start anew' err; exit $bad) || bad=1
+# with the state all of it goes on, and there is nothing to say
+expect 0 quick train "$T/tune.pxl" --weights "$T/tuned.st" --json
+has '"start": 10}'
+check "nothing about the state" test "$(grep -c anew "$T/err")" = 0
+# what tests needs no state, and a file may hold more than is needed
+expect 0 quick test "$T/tune.pxl" --weights "$T/tuned.st" --json
+check "the tuned weights" test "$(metric y)" != 2
+expect 0 quick run "$T/tune.pxl" --program tune --weights "$T/given.st" --in x="$T/x.npy"
+has 'start anew' err
+# the model's own variables are needed, and all that lack are named
+expect 0 quick run "$T/tune.pxl" --program half --save "$T/half.st"
+expect 4 quick train "$T/tune.pxl" --weights "$T/half.st"
+has "\`$T/half.st\` lacks 1 of the 8 variables of program \`tune\`: \`b\`" err
+sed 's/name = "w"/name = "v"/; s/name = "b"/name = "c"/' "$T/tune.pxl" > "$T/renamed.pxl"
+expect 4 quick train "$T/renamed.pxl" --weights "$T/given.st"
+has 'lacks 2 of the 8 variables of program `tune`: `v`, `c`' err
+expect 0 quick run "$T/tune.pxl" --program wide --save "$T/wide.st"
+expect 4 quick train "$T/tune.pxl" --weights "$T/wide.st"
+has 'holds `w` as f32[3], but the program'"'"'s is f32[2]' err
+# a training that is resumed needs all of it
+expect 4 quick train "$T/tune.pxl" --resume --weights "$T/given.st"
+has 'lacks 6 of the 8 variables of program `tune`' err
+# without `state`, which is the default, a variable is the model's
+sed 's/, state = true//' "$T/tune.pxl" > "$T/plain.pxl"
+expect 4 quick train "$T/plain.pxl" --weights "$T/given.st"
+has 'lacks 1 of the 8 variables of program `tune`: `start`' err
+
 # --- signals: each of these saves, exits 130, and --resume goes on
 sed 's/epochs  = 3/epochs = 100000000/' "$T/m.pxl" > "$T/long.pxl"
 for sig in HUP TERM INT; do

@@ -42,6 +42,7 @@ static void round_trip(void)
 	HostArray *normal = host_new(&t.mem, DT_F32, x->spec.shape);
 	normal->init = (RtInit){ .kind = INIT_NORMAL, .a = 0, .b = 0.02, .name = "w \"quoted\"\n", .draw = 3 };
 	Tensor *v = ir_variable(b, normal, "v"), *u = var_f32(&t, "u", 2, 2, 3);
+	u->state = 1;
 	HostArray *odd = host_new(&t.mem, DT_F32, (Shape){ 1, { 3 } });
 	rt_set(DT_F32, host_bytes(&t.mem, odd, 0), 0, 0.1);
 	rt_set(DT_F32, host_bytes(&t.mem, odd, 0), 2, -INFINITY);
@@ -68,6 +69,10 @@ static void round_trip(void)
 	ir_op(b, OP_softmax, &c, 1, b_attrs(b, OP_softmax, "axis", attr_int(-1), NULL), NULL);
 	CHECK("", t.ds.errors == 0 && !red->out.at[0]->poison && verified(&t));
 	same_again(&t, t.ir);
+	Ir *again = parsed(&t, printed(&t, t.ir));
+	int states = 0;
+	for (int i = 0; again && i < again->main->tensors.n; i++) states += again->main->tensors.at[i]->state;
+	CHECK("", states == 1);
 	same_again(&t, ir_clone(t.ir, &t.mem, NULL));
 	bench_close(&t);
 }

@@ -34,8 +34,8 @@ static int add_main(const struct pxlrt *rt, struct pxlrt_lane *ln)
 
 static const float eight[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 static const RtVar vars[NVAR] = {
-	{ "w", DT_F32, 2, { 2, 4 }, 8, 32, 0, { .kind = INIT_DATA, .data = eight }, 0, 0, 0 },
-	{ "unused", DT_I32, 1, { 4 }, 4, 16, 64, { .kind = INIT_ARANGE, .a = 5, .b = 2 }, 0, 0, 0 },
+	{ "w", DT_F32, 2, { 2, 4 }, 8, 32, 0, { .kind = INIT_DATA, .data = eight }, 0, 0, 0, 0 },
+	{ "unused", DT_I32, 1, { 4 }, 4, 16, 64, { .kind = INIT_ARANGE, .a = 5, .b = 2 }, 0, 0, 0, 0 },
 };
 static const RtStream streams[NSTREAM] = {
 	{ "x", 1, DT_F32, 2, { 2, 4 }, 8, 32, 1 },
