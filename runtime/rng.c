@@ -168,3 +168,11 @@ void rt_init_fill(const RtInit *r, uint64_t seed, DType t, void *out, size_t n)
 		break;
 	}
 }
+
+void rt_init_fill_rough(const RtInit *r, uint64_t seed, DType t, void *out, size_t n)
+{
+	int random = r->kind == INIT_NORMAL || r->kind == INIT_UNIFORM || r->kind == INIT_TRUNCATED;
+	size_t first = random && n > RT_ROUGH ? RT_ROUGH : n, size = dtype_size(t);
+	rt_init_fill(r, seed, t, out, first);
+	for (size_t at = first; at < n; at += first) memcpy((char *)out + at * size, out, (n - at < first ? n - at : first) * size);
+}

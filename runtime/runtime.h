@@ -21,6 +21,8 @@ typedef struct RtInit {
 } RtInit;
 /* n elements of dtype by the recipe; the same bits for the same (seed, name, draw) on every machine */
 void rt_init_fill(const RtInit *r, uint64_t seed, DType t, void *out, size_t n);
+enum { RT_ROUGH = 65536 };
+void rt_init_fill_rough(const RtInit *r, uint64_t seed, DType t, void *out, size_t n);      /* random numbers repeat after RT_ROUGH */
 
 typedef struct RtVar {
 	const char *name;
@@ -101,6 +103,7 @@ typedef struct RtOptions {
 	uint64_t seed;
 	int threads;                         /* at most; 0: all processors */
 	int detached;                        /* weights stay with the host until rt_session_attach */
+	int rough;                           /* random initial values repeat after RT_ROUGH numbers */
 	RtAlloc alloc;
 	void (*print)(void *user, const char *text, size_t len);   /* print_tensor's output; NULL drops it */
 	void *print_user;

@@ -57,7 +57,9 @@ void variables_fill(RtSession *s)
 	for (int i = 0; i < s->p->nvar; i++) {
 		const RtVar *v = &s->p->vars[i];
 		const RtMap *m = map_of(&s->o, i);
-		if (!m || m->fresh) rt_init_fill(&v->init, s->o.seed, v->dtype, s->home[i], v->nelem);
+		if (m && !m->fresh) continue;
+		if (s->o.rough) rt_init_fill_rough(&v->init, s->o.seed, v->dtype, s->home[i], v->nelem);
+		else rt_init_fill(&v->init, s->o.seed, v->dtype, s->home[i], v->nelem);
 	}
 	s->synced = 1;
 }

@@ -84,7 +84,7 @@ struct pxl_program {
 	RtProgram rt;
 	pxl_program_info info;
 	struct PassTime *times;      /* one per pass; NULL: none ran */
-	double plan_ms;
+	double plan_ms, began;
 	pxl_info *infos; int ninfo;  /* streams first, in stream order, then variables */
 };
 
@@ -125,6 +125,7 @@ void       maps_close(pxl_session *s);
 /* log.c */
 void log_begin(pxl_ctx *cx);
 void cx_log(pxl_ctx *cx, LogModule module, LogLevel level, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+const char *bytes_text(char out[32], size_t n);                  /* "1.5 MB" */
 const char *env_text(const char *ours, const char *theirs);      /* NULL: neither is set, or empty; theirs may be NULL */
 
 void  host_ops_free(pxl_ctx *cx);

@@ -49,6 +49,16 @@ void cx_log(pxl_ctx *cx, LogModule module, LogLevel level, const char *fmt, ...)
 	cx->opt.log(cx->opt.log_user, line, n);
 }
 
+const char *bytes_text(char out[32], size_t n)
+{
+	static const char *const units[] = { "bytes", "KB", "MB", "GB", "TB" };
+	double x = (double)n;
+	int u = 0;
+	while (x >= 999.5 && u < 4) x /= 1000, u++;
+	snprintf(out, 32, u && x < 9.95 ? "%.1f %s" : "%.0f %s", x, units[u]);
+	return out;
+}
+
 /* LOG_OFF + 1: there is none of this name */
 static LogLevel find_level(const char *name, size_t n)
 {
@@ -123,7 +133,9 @@ void log_begin(pxl_ctx *cx)
 {
 	const char *want = env_text("PXL_LOG_LEVEL", "POPART_LOG_LEVEL"), *config = env_text("PXL_LOG_CONFIG", "POPART_LOG_CONFIG");
 	LogLevel l = want ? find_level(want, strlen(want)) : LOG_WARN;
-	for (int m = 0; m < IN_COUNT; m++) cx->log_level[m] = l <= LOG_OFF ? l : LOG_WARN;
+	LogLevel least = l > LOG_OFF ? LOG_WARN : l;
+	if (cx->opt.verbose && least > LOG_INFO) least = LOG_INFO;
+	for (int m = 0; m < IN_COUNT; m++) cx->log_level[m] = least;
 	if (want && *want && l > LOG_OFF)
 		cx_log(cx, IN_COMPILE, LOG_WARN, "there is no log level `%s`; TRACE, DEBUG, INFO, WARN, ERR, CRITICAL and OFF are: WARN it is", want);
 	if (config && *config) read_config(cx, config);

@@ -146,6 +146,22 @@ static int one_group(Unit *u, const Ir *ir)
 	return 1;
 }
 
+static void tell_of_size(Unit *u, const pxl_program *p)
+{
+	size_t model[3] = { 0 }, state[3] = { 0 };           /* variables, numbers, bytes */
+	char bytes[5][32];
+	for (int i = 0; i < p->rt.nvar; i++) {
+		const RtVar *v = &p->rt.vars[i];
+		size_t *sum = v->state ? state : model;
+		sum[0]++, sum[1] += v->nelem, sum[2] += v->bytes;
+	}
+	cx_log(u->cx, IN_COMPILE, LOG_INFO, "program `%s`: %zu parameters in %zu variables (%s), training state of %zu in %zu (%s)", p->rt.name, model[1], model[0],
+	       bytes_text(bytes[0], model[2]), state[1], state[0], bytes_text(bytes[1], state[2]));
+	cx_log(u->cx, IN_COMPILE, LOG_INFO, "program `%s`: memory %s (intermediates %s, constants %s), remote buffers %s, emitted C %s; built in %.1f ms", p->rt.name,
+	       bytes_text(bytes[0], p->info.peak_bytes), bytes_text(bytes[1], p->info.frame_bytes), bytes_text(bytes[2], p->info.const_bytes),
+	       bytes_text(bytes[3], p->info.remote_bytes), bytes_text(bytes[4], p->mod->len), now_ms() - p->began);
+}
+
 static void tell_of_cache(Unit *u, const pxl_program *p)
 {
 	const char *dir = u->cx->cache_dir, *kind = jit_kind(p->jit);
@@ -205,6 +221,7 @@ static pxl_status compile_ir(Unit *u, BuildCall *c)
 	if (st != PXL_OK) return st;
 	describe_program(p);
 	list_infos(p, &u->mem);
+	if (u->cx->opt.verbose) tell_of_size(u, p);
 	if (!p->jit) return PXL_OK;
 	tell_of_cache(u, p);
 	return tier_new(p, &c->o);
@@ -213,7 +230,7 @@ static pxl_status compile_ir(Unit *u, BuildCall *c)
 static pxl_status build(Unit *u, void *arg)
 {
 	BuildCall *c = arg;
-	double start = now_ms();
+	double start = c->p->began = now_ms();
 	pxl_status st = build_ir(u, c);
 	c->p->info.elaborate_ms = now_ms() - start;
 	if (st == PXL_OK && c->o.build_only != PXL_STAGE_IR) st = compile_ir(u, c);

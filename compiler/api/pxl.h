@@ -106,8 +106,9 @@ typedef struct pxl_options {
 	int allow_native;                          /* models may name C files */
 	int verify;                                /* check the IR after every pass */
 	int64_t max_steps; size_t max_memory;      /* limits of building a model; 0: defaults */
+	int verbose;                               /* the log says what is built, of what size, with which data (INFO, whatever $PXL_LOG_LEVEL says) */
 } pxl_options;
-#define PXL_OPTIONS_INIT { sizeof(pxl_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0 }
+#define PXL_OPTIONS_INIT { sizeof(pxl_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0 }
 
 PXL_API PXL_MUST pxl_status pxl_ctx_new(const pxl_options *opt, pxl_ctx **out);    /* opt NULL: defaults */
 PXL_API void        pxl_ctx_free(pxl_ctx *cx);
@@ -275,8 +276,9 @@ typedef struct pxl_session_options {
 	int detached;                              /* attach it yourself: until then no weights move and nothing runs */
 	int exact_dtypes;                          /* pxl_write_array narrows nothing: another element type is EINVAL */
 	const pxl_map *maps; size_t nmap;          /* used only during the call */
+	int rough_start;                           /* random initial values of a variable repeat after 65536 numbers: cheap, for timing alone */
 } pxl_session_options;
-#define PXL_SESSION_OPTIONS_INIT { sizeof(pxl_session_options), 0, 0, 0, NULL, 0 }
+#define PXL_SESSION_OPTIONS_INIT { sizeof(pxl_session_options), 0, 0, 0, NULL, 0, 0 }
 
 PXL_API PXL_MUST pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_session **out);
 PXL_API void pxl_session_free(pxl_session *s);

@@ -29,7 +29,7 @@ const char *pxl_session_errmsg(const pxl_session *s) { return s && s->err.text[0
 static RtOptions rt_options(const pxl_program *p, const pxl_session_options *o)
 {
 	pxl_ctx *cx = p->m->cx;
-	return (RtOptions){ .seed = p->seed, .threads = o->threads, .detached = o->detached, .alloc = cx_rt_alloc(cx),
+	return (RtOptions){ .seed = p->seed, .threads = o->threads, .detached = o->detached, .rough = o->rough_start, .alloc = cx_rt_alloc(cx),
 	                    .print = cx->opt.log, .print_user = cx->opt.log_user };
 }
 
@@ -80,6 +80,8 @@ pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_s
 	else {
 		cx_log(cx, IN_SESSION, LOG_DEBUG, "program `%s`: a session of %d replica%s, %s", p->rt.name, p->rt.replicas, p->rt.replicas == 1 ? "" : "s",
 		       o.detached ? "detached" : "attached");
+		if (cx->opt.verbose) cx_log(cx, IN_SESSION, LOG_INFO, "program `%s`: runs the code of %s, threads %d, replicas %d", p->rt.name, jit_kind(p->jit),
+		                            rt_session_threads(s->rt), p->rt.replicas);
 		*out = s;
 	}
 	return st;

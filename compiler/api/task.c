@@ -299,6 +299,20 @@ static pxl_status close_log(Tm *t)
 	return bad ? cx_fail(t->m->cx, PXL_EIO, "cannot write all of the log `%s`: is the disk full?", t->o.log) : PXL_OK;
 }
 
+/* what is going to happen, for whoever wants to know (verbose) */
+static void tell_of_task(const Tm *t)
+{
+	pxl_ctx *cx = t->m->cx;
+	const char *to = save_path(t), *name = t->t->name;
+	const char *from = t->o.weights ? t->o.weights : t->o.resume ? to : t->t->weights ? t->t->weights : t->t->weights_task;
+	if (!t->data || !t->nfeed) cx_log(cx, IN_DATA, LOG_INFO, "task `%s`: no data", name);
+	else cx_log(cx, IN_DATA, LOG_INFO, "task `%s`: data %s of %zu samples, %lld in a step, %zu left over in each epoch", name, t->data->kind, t->data->n,
+	            (long long)t->step_samples, t->data->n % (size_t)t->step_samples);
+	cx_log(cx, IN_SESSION, LOG_INFO, "task `%s`: %lld epoch%s of %lld steps, %lld steps done before%s%s%s; %s%s", name, (long long)t->epochs,
+	       t->epochs == 1 ? "" : "s", (long long)task_epoch_steps(t), (long long)t->at.total_step, from ? ", weights of `" : "", from ? from : "",
+	       from ? "`" : "", to ? "saves to " : "saves nothing", to ? to : "");
+}
+
 static pxl_status run_task(Tm *t)
 {
 	pxl_status st = task_make_program(t);
@@ -309,6 +323,7 @@ static pxl_status run_task(Tm *t)
 	if (st == PXL_OK) st = task_connect(t);
 	if (st == PXL_OK) st = task_make_metrics(t);
 	if (st == PXL_OK) st = begin(t);
+	if (st == PXL_OK && t->m->cx->opt.verbose) tell_of_task(t);
 	if (st == PXL_OK) st = open_log(t);
 	if (st == PXL_OK) st = all_epochs(t);
 	if (st == PXL_OK) st = finish(t);

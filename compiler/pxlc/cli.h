@@ -52,7 +52,7 @@ typedef struct Host { Cli *c; pxl_ctx *cx; pxl_model *m; pxl_program *p; pxl_ses
 int  host_context(Host *h, Cli *c);
 int  host_model(Host *h, const char *file);            /* "-": standard input */
 int  host_program(Host *h, pxl_stage upto);
-int  host_session(Host *h);                            /* with --weights loaded */
+int  host_session(Host *h, int for_timing);            /* with --weights loaded; for_timing: initial values need not be good */
 void host_close(Host *h);
 void host_warnings(Host *h);                           /* of the last call that built something */
 int  host_fail(Host *h, pxl_status st);                /* prints what is known, returns the exit code */

@@ -203,7 +203,7 @@ int cmd_run(Cli *c)
 	int code = host_context(&h, c);
 	if (!code) code = host_model(&h, c->files.at[0]);
 	if (!code) code = host_program(&h, PXL_STAGE_ALL);
-	if (!code) code = host_session(&h);
+	if (!code) code = host_session(&h, 0);
 	if (!code) code = run_once(&h);
 	host_close(&h);
 	return code;

@@ -191,6 +191,7 @@ int host_context(Host *h, Cli *c)
 	o.max_errors = (int)c->max_errors;
 	o.max_memory = (size_t)c->max_memory << 20;
 	o.allow_native = c->allow_native;
+	o.verbose = c->verbose;
 	o.verify = getenv("PXL_VERIFY") != NULL;
 	if (pxl_ctx_new(&o, &h->cx) != PXL_OK) return failed(c, EXIT_FIT, "out of memory");
 	for (int i = 0; i < c->native.n; i++) {
@@ -279,9 +280,10 @@ pxl_session_options host_session_options(const Cli *c)
 	return o;
 }
 
-int host_session(Host *h)
+int host_session(Host *h, int for_timing)
 {
 	pxl_session_options o = host_session_options(h->c);
+	o.rough_start = for_timing;
 	pxl_status st = pxl_session_new(h->p, &o, &h->s);
 	if (st != PXL_OK) return host_fail(h, st);
 	if (!h->c->weights) return 0;

@@ -53,7 +53,7 @@ static const Option options[] = {
 	{ "--max-memory", "MIB", SOME, AT(max_memory), BUILDS | FMT, "memory that building a model may take (2048)" },
 	{ "--json", NULL, FLAG, AT(json), ALL, "one JSON object on standard output, nothing else there" },
 	{ "-q", NULL, FLAG, AT(quiet), ALL, "no progress, no notices" },
-	{ "-v", NULL, FLAG, AT(verbose), ALL, "say more" },
+	{ "-v", NULL, FLAG, AT(verbose), ALL, "say what is built and of what size, with which data, where it is saved" },
 	{ "--color", "auto|always|never", WORD, AT(color), ALL, "colour in diagnostics" },
 	{ "--diag", "full|short", WORD, AT(diag), ALL, "form of diagnostics" },
 	{ "--help", NULL, FLAG, AT(help), ALL, "this text" },

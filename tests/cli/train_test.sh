@@ -213,6 +213,34 @@ sed 's/, state = true//' "$T/tune.pxl" > "$T/plain.pxl"
 expect 4 quick train "$T/plain.pxl" --weights "$T/given.st"
 has 'lacks 1 of the 8 variables of program `tune`: `start`' err
 
+# --- -v: what is built, of what size, with which data, and where it is saved; without it nothing of that
+expect 0 quick train "$T/tune.pxl" --weights "$T/given.st" --save "$T/v.st" -v
+for line in 'program `tune`: 3 parameters in 2 variables (12 bytes), training state of 9 in 6 (36 bytes)' 'program `tune`: memory ' \
+	'program `tune`: runs the code of tcc, threads 1, replicas 1' 'task `train`: data arrays of 4 samples, 2 in a step, 0 left over in each epoch' \
+	"task \`train\`: 1 epoch of 2 steps, 0 steps done before, weights of \`$T/given.st\`; saves to $T/v.st"; do
+	has "pxl: $line" err
+done
+expect 0 quick train "$T/tune.pxl" --weights "$T/given.st" --save "$T/v.st"
+hasnt 'parameters' err
+expect 0 quick train "$T/free.pxl" --resume --save "$T/free.st" -v
+has 'task `train`: no data' err
+has '1 epoch of 8 steps, 20 steps done before, weights of ' err
+
+# --- bench: a slow step is not repeated twenty times to warm up
+cat > "$T/slow.pxl" <<'P'
+program slow(n: int) {
+    x = host_load(h2d_stream("x", f32[2]))
+    print_tensor(x, title = "step")
+    y = repeat(graph(fn(a) = a * 0.5 + 1.0, f32[2]), n, x)
+    host_store(d2h_stream("y", f32[2]), y)
+}
+P
+expect 0 quick bench "$T/slow.pxl" --steps 2 --json --set n=20000000
+check "warm-up of $(metric warm_up) steps" test "$(metric warm_up)" -ge 1 -a "$(metric warm_up)" -lt 20
+check "no other steps" test "$(grep -c step "$T/err")" = $(($(metric warm_up) + 2))
+expect 0 quick bench "$T/slow.pxl" --steps 3 --json --set n=1
+check "twenty quick ones" test "$(metric warm_up) $(grep -c step "$T/err")" = "20 23"
+
 # --- signals: each of these saves, exits 130, and --resume goes on
 sed 's/epochs  = 3/epochs = 100000000/' "$T/m.pxl" > "$T/long.pxl"
 for sig in HUP TERM INT; do

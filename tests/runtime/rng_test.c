@@ -143,8 +143,27 @@ static void test_types(void)
 	rt_init_fill(&data, 0, DT_F64, NULL, 0);
 }
 
+/* for timing: what is drawn repeats, the rest is as ever */
+static void test_rough(void)
+{
+	enum { MORE = 2 * RT_ROUGH + 100 };
+	static uint16_t a[MORE], b[MORE];
+	static const RtInitKind drawn[] = { INIT_NORMAL, INIT_UNIFORM, INIT_TRUNCATED }, plain[] = { INIT_ZEROS, INIT_FULL, INIT_ARANGE };
+	for (int k = 0; k < 3; k++) {
+		RtInit r = { drawn[k], 0, 1, "w", 0, NULL }, p = { plain[k], 3, 0.5, "w", 0, NULL };
+		rt_init_fill(&r, 1, DT_BF16, a, MORE);
+		rt_init_fill_rough(&r, 1, DT_BF16, b, MORE);
+		CHECK("", !memcmp(a, b, RT_ROUGH * sizeof *a) && memcmp(a, b, sizeof a));
+		CHECK("", !memcmp(b, b + RT_ROUGH, RT_ROUGH * sizeof *b) && !memcmp(b, b + 2 * RT_ROUGH, 100 * sizeof *b));
+		rt_init_fill(&p, 1, DT_BF16, a, MORE);
+		rt_init_fill_rough(&p, 1, DT_BF16, b, MORE);
+		CHECK("", !memcmp(a, b, sizeof a));
+	}
+}
+
 int main(void)
 {
+	test_rough();
 	test_bits();
 	test_streams();
 	test_distributions();
