@@ -160,9 +160,8 @@ pxl_status pxl_check(pxl_model *m, const pxl_program_options *opt)
 {
 	if (!m) return PXL_EINVAL;
 	Check c = { .m = m, .o = PXL_PROGRAM_OPTIONS_INIT };
-	if (opt) memcpy(&c.o, opt, opt->size < sizeof c.o ? opt->size : sizeof c.o);
-	pxl_status st = check_program_options(m->cx, &c.o);
-	if (st != PXL_OK) return st;
+	pxl_status st = options_take(m->cx, "pxl_program_options", &c.o, sizeof c.o, opt);
+	if (st != PXL_OK || (st = check_program_options(m->cx, &c.o)) != PXL_OK) return st;
 	size_t n = pxl_program_count(m), limit = m->u->mem.limit;
 	c.o.build_only = PXL_STAGE_C;
 	c.sets = c.o.sets;

@@ -65,12 +65,27 @@ RtAlloc cx_rt_alloc(const pxl_ctx *cx)
 	return (RtAlloc){ cx->opt.alloc, cx->opt.alloc_user };
 }
 
+/* --- options -------------------------------------------------------------------------------------------- */
+/* Fields beyond the caller's size keep their defaults. A larger size than this library knows may ask for what it cannot do. */
+pxl_status options_take(pxl_ctx *cx, const char *what, void *to, size_t known, const void *from)
+{
+	size_t size;
+	if (!from) return PXL_OK;
+	memcpy(&size, from, sizeof size);
+	if (size < sizeof size) return cx ? cx_fail(cx, PXL_EINVAL, "the size of %s is %zu: begin with its _INIT macro", what, size) : PXL_EINVAL;
+	if (size > known)
+		return cx ? cx_fail(cx, PXL_EINVAL, "the size of %s is %zu, but this library knows %zu bytes of it: the program was compiled with a newer pxl.h",
+		                    what, size, known) : PXL_EINVAL;
+	memcpy(to, from, size);
+	return PXL_OK;
+}
+
 /* --- contexts ------------------------------------------------------------------------------------------- */
 pxl_status pxl_ctx_new(const pxl_options *opt, pxl_ctx **out)
 {
 	pxl_options o = PXL_OPTIONS_INIT;
 	if (!out) return PXL_EINVAL;
-	if (opt) memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+	if (options_take(NULL, "", &o, sizeof o, opt) != PXL_OK || o.max_errors < 0 || o.max_steps < 0) return PXL_EINVAL;
 	RtAlloc a = { o.alloc, o.alloc_user };
 	pxl_ctx *cx = rt_alloc(&a, sizeof *cx);
 	if (!cx) return PXL_ENOMEM;
@@ -108,7 +123,7 @@ void pxl_ctx_free(pxl_ctx *cx)
 
 const char *pxl_errmsg(const pxl_ctx *cx)
 {
-	return cx ? cx->errmsg[0] ? cx->errmsg : "no error" : "no context: out of memory";
+	return cx ? cx->errmsg[0] ? cx->errmsg : "no error" : "no context: out of memory, or options of a wrong size or with a negative number";
 }
 
 pxl_status cx_fail(pxl_ctx *cx, pxl_status st, const char *fmt, ...)
@@ -237,7 +252,7 @@ int pxl_diag_get(const pxl_ctx *cx, size_t i, pxl_diag *out)
 
 const char *pxl_diag_text(pxl_ctx *cx, size_t i, int how)
 {
-	if (i >= pxl_diag_count(cx)) return "";
+	if (!cx || i >= pxl_diag_count(cx)) return "";
 	jmp_buf oom;
 	Arena *mem = cx_text(cx);
 	mem->oom = &oom;

@@ -2,7 +2,6 @@
 #include "compiler/api/internal.h"
 #include "lang/base/table.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,13 +177,15 @@ const char *did_you_mean(Arena *mem, const char *word, const char *const *known,
 
 const char *pxl_nearest(const char *word, const char *const *known, int n)
 {
-	return word && known ? nearest(word, known, n) : NULL;
+	return word && known && n <= MOST_LISTED ? nearest(word, known, n) : NULL;
 }
+
+enum { MOST_CELLS = 1 << 24 };
 
 const char *pxl_table(pxl_ctx *cx, const char *const *cells, int rows, int columns, const char *delimiter, int header)
 {
 	jmp_buf oom;
-	if (!cx || !cells || rows < 1 || columns < 1 || rows > INT_MAX / columns) return "";
+	if (!cx || !cells || rows < 1 || columns < 1 || rows > MOST_CELLS / columns) return "";
 	for (int i = 0; i < rows * columns; i++)
 		if (!cells[i]) return "";
 	Arena *mem = cx_text(cx);

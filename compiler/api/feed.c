@@ -58,12 +58,26 @@ static pxl_status mismatch(pxl_session *s, const pxl_info *info, const pxl_array
 	return session_fail(s, PXL_EINVAL, "the array is %s, but %s `%s` takes %s", given, what[info->kind], info->name, wanted);
 }
 
+/* what the array says of itself; its numbers of elements and bytes may be left 0 */
+static pxl_status check_array(pxl_session *s, const pxl_array *a)
+{
+	size_t n = 1, size = a ? pxl_dtype_size(a->dtype) : 0;
+	if (!a) return session_fail(s, PXL_EINVAL, "no array");
+	if (!size) return session_fail(s, PXL_EINVAL, "the array is of element type %d, which there is not", (int)a->dtype);
+	if (a->rank < 0 || a->rank > PXL_MAX_RANK) return session_fail(s, PXL_EINVAL, "the array has %d dimensions: there are 0 to %d", a->rank, PXL_MAX_RANK);
+	for (int i = 0; i < a->rank; i++)
+		if (a->dim[i] < 0 || __builtin_mul_overflow(n, (size_t)a->dim[i], &n)) return session_fail(s, PXL_EINVAL, "dimension %d of the array is %lld", i, (long long)a->dim[i]);
+	if ((a->nelem && a->nelem != n) || (a->bytes && a->bytes / size != n))
+		return session_fail(s, PXL_EINVAL, "the array's dimensions make %zu elements, but it says %zu in %zu bytes", n, a->nelem, a->bytes);
+	return n && !a->data ? session_fail(s, PXL_EINVAL, "the array has no data") : PXL_OK;
+}
+
 pxl_status pxl_write_array(pxl_session *s, int index, const pxl_array *a)
 {
 	pxl_info info;
-	pxl_status st;
 	if (!s) return PXL_EINVAL;
-	if (!a || !a->data || a->rank < 0 || a->rank > PXL_MAX_RANK) return session_fail(s, PXL_EINVAL, "no array");
+	pxl_status st = check_array(s, a);
+	if (st != PXL_OK) return st;
 	if (!pxl_get_info(s->p, index, &info) || info.kind == PXL_OUTPUT) return pxl_write(s, index, a->data, a->bytes);   /* says what is wrong */
 	int fits = s->exact_dtypes ? info.dtype == a->dtype : takes_dtype(info.dtype, a->dtype);
 	if (!fits || !takes_shape(s->p, &info, a)) return mismatch(s, &info, a);

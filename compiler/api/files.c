@@ -18,15 +18,35 @@ pxl_status pxl_npy_read(pxl_ctx *cx, const char *path, pxl_array *out)
 	return PXL_OK;
 }
 
+/* no array has so many bytes; 0: it may */
+static int too_many(size_t n, size_t size)
+{
+	size_t bytes;
+	return __builtin_mul_overflow(n, size, &bytes) || bytes > PTRDIFF_MAX;
+}
+
+static pxl_status count_elements(pxl_ctx *cx, pxl_dtype t, int rank, const int64_t *dim, size_t *n)
+{
+	int huge = 0;
+	*n = 1;
+	for (int i = 0; i < rank; i++) {
+		if (dim[i] < 0) return cx_fail(cx, PXL_EINVAL, "dimension %d is %lld", i, (long long)dim[i]);
+		huge |= __builtin_mul_overflow(*n, (size_t)dim[i], n);
+	}
+	return huge || too_many(*n, dtype_size((DType)t)) ? cx_fail(cx, PXL_EINVAL, "no array has so many elements") : PXL_OK;
+}
+
 pxl_status pxl_npy_write(pxl_ctx *cx, const char *path, pxl_dtype t, int rank, const int64_t *dim, const void *data)
 {
 	RtErr e = { 0 };
-	size_t n = 1;
+	size_t n;
 	if (!cx) return PXL_EINVAL;
 	RtAlloc al = cx_rt_alloc(cx);
-	if ((unsigned)t >= DT_COUNT || rank < 0 || rank > PXL_MAX_RANK) return cx_fail(cx, PXL_EINVAL, "no such element type, or rank");
-	for (int i = 0; dim && i < rank; i++) n = dim[i] < 0 ? 0 : n * (size_t)dim[i];
-	if (!path || (rank && !dim) || (n && !data)) return cx_fail(cx, PXL_EINVAL, "pxl_npy_write needs a path, dimensions and data");
+	if ((unsigned)t >= DT_COUNT) return cx_fail(cx, PXL_EINVAL, "there is no element type %d", (int)t);
+	if (rank < 0 || rank > PXL_MAX_RANK) return cx_fail(cx, PXL_EINVAL, "%d dimensions: there are 0 to %d", rank, PXL_MAX_RANK);
+	if (!path || (rank && !dim)) return cx_fail(cx, PXL_EINVAL, "pxl_npy_write needs a path and dimensions");
+	if (count_elements(cx, t, rank, dim, &n) != PXL_OK) return PXL_EINVAL;
+	if (n && !data) return cx_fail(cx, PXL_EINVAL, "pxl_npy_write needs data");
 	return npy_write(path, (DType)t, rank, dim, data, &al, &e) ? cx_fail_rt(cx, &e) : PXL_OK;
 }
 
@@ -37,10 +57,14 @@ void pxl_array_free(pxl_ctx *cx, pxl_array *a)
 	*a = (pxl_array){ .data = NULL };
 }
 
-double pxl_element(pxl_dtype t, const void *data, size_t i) { return data && (unsigned)t < DT_COUNT ? rt_get((DType)t, data, i) : 0; }
+double pxl_element(pxl_dtype t, const void *data, size_t i)
+{
+	return data && (unsigned)t < DT_COUNT && !too_many(i, dtype_size((DType)t)) ? rt_get((DType)t, data, i) : 0;
+}
 
 void pxl_convert(pxl_dtype to, void *dst, pxl_dtype from, const void *src, size_t n)
 {
 	if (!dst || !src || (unsigned)to >= DT_COUNT || (unsigned)from >= DT_COUNT) return;
+	if (too_many(n, dtype_size((DType)to)) || too_many(n, dtype_size((DType)from))) return;
 	rt_convert((DType)to, dst, (DType)from, src, n);
 }

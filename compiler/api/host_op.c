@@ -103,6 +103,7 @@ static pxl_status check(pxl_ctx *cx, const HostOp *list, const pxl_host_op *o)
 	if (!o->run) return cx_fail(cx, PXL_EINVAL, "the op `%s` has no function to run", o->name);
 	if (o->nin < 1 || o->nin > MOST_HOST_ARGS || o->nout < 1 || o->nout > MOST_HOST_ARGS || o->nparam < 0 || o->nparam > MOST_HOST_ARGS)
 		return cx_fail(cx, PXL_EINVAL, "the op `%s` must have 1 to %d operands and results, and at most as many parameters", o->name, MOST_HOST_ARGS);
+	if (o->nparam && !o->params) return cx_fail(cx, PXL_EINVAL, "the op `%s` announces %d parameters and lists none", o->name, o->nparam);
 	for (int i = 0; i < o->nparam; i++) {
 		if (!is_name(o->params[i].name) || !strcmp(o->params[i].name, "op"))
 			return cx_fail(cx, PXL_EINVAL, "parameter %d of the op `%s` needs a name of letters, digits and `_`, other than `op`", i, o->name);
@@ -170,7 +171,7 @@ pxl_status pxl_register_op(pxl_ctx *cx, const pxl_host_op *op)
 	pxl_host_op o = PXL_HOST_OP_INIT;
 	if (!cx) return PXL_EINVAL;
 	if (!op) return cx_fail(cx, PXL_EINVAL, "pxl_register_op needs an op");
-	memcpy(&o, op, op->size < sizeof o ? op->size : sizeof o);
+	if (options_take(cx, "pxl_host_op", &o, sizeof o, op) != PXL_OK) return PXL_EINVAL;
 	return host_op_add(cx, NULL, &cx->hosts, &o, NULL, 0);
 }
 

@@ -103,6 +103,8 @@ struct pxl_session {
 };
 /* program.c: pxl_program_new in two steps; diagnostics are added to those that the model has */
 pxl_status check_program_options(pxl_ctx *cx, const pxl_program_options *o);
+pxl_status check_session_options(pxl_ctx *cx, const pxl_session_options *o);
+enum { MOST_LISTED = 65536 };        /* parameters, mappings, files: more of them is a negative number, or rubbish */
 pxl_status program_build(pxl_model *m, const pxl_program_options *o, pxl_program **out);
 /* session.c: remembers why, gives st */
 pxl_status session_fail(pxl_session *s, pxl_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -154,6 +156,8 @@ const char *did_you_mean(Arena *mem, const char *word, const char *const *known,
 pxl_status cx_fail_rt(pxl_ctx *cx, const RtErr *e);              /* the runtime's message, its status */
 Arena *cx_text(pxl_ctx *cx);                                     /* the text arena, emptied */
 
+/* the caller's options over the defaults in `to`; cx NULL: no message */
+pxl_status options_take(pxl_ctx *cx, const char *what, void *to, size_t known, const void *from);
 pxl_ctx *ctx_ref(pxl_ctx *cx);
 Unit *unit_new(pxl_ctx *cx, pxl_status *st);
 Unit *unit_ref(Unit *u);

@@ -35,7 +35,6 @@ static pxl_status check_rules(pxl_program *p, const pxl_session_options *o)
 	for (size_t i = 0; i < o->nmap; i++) {
 		const pxl_map *m = &o->maps[i];
 		int used = 0;
-		if (!m->path || !*m->path) return cx_fail(p->m->cx, PXL_EINVAL, "a mapping needs a path");
 		if (!is_pattern(m->variable) && pxl_find(p, PXL_VARIABLE, m->variable) < 0)
 			return cx_fail(p->m->cx, PXL_EINVAL, "there is no variable `%s` to map from `%s`", m->variable, m->path);
 		for (int k = 0; k < p->rt.nvar; k++) used += find_rule(o, p->rt.vars[k].name) == m;

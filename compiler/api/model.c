@@ -208,7 +208,8 @@ static pxl_status print_ast(Unit *u, void *arg)
 
 pxl_status pxl_model_ast(pxl_model *m, const char **out)
 {
-	if (!m || !out) return PXL_EINVAL;
+	if (!m) return PXL_EINVAL;
+	if (!out) return cx_fail(m->cx, PXL_EINVAL, "pxl_model_ast needs a place for the text");
 	return unit_guard(m->u, print_ast, (void *)out);
 }
 
@@ -231,6 +232,7 @@ pxl_status pxl_format(pxl_ctx *cx, const char *name, const char *text, size_t le
 	pxl_status st;
 	if (!cx) return PXL_EINVAL;
 	if (!text || !out) return cx_fail(cx, PXL_EINVAL, "pxl_format needs a text and a place for the new one");
+	if (len > MAX_MODEL_BYTES) return cx_fail(cx, PXL_EINVAL, "a model's text may have at most %d MiB", MAX_MODEL_BYTES >> 20);
 	FormatCall f = { name ? name : "<memory>", text, len, { 0 } };
 	Unit *u = unit_new(cx, &st);
 	if (!u) return st;

@@ -245,14 +245,25 @@ void unit_forget_diags(Unit *u)
 	u->reported = 0;
 }
 
-pxl_status check_program_options(pxl_ctx *cx, const pxl_program_options *o)
+static pxl_status check_sets(pxl_ctx *cx, const pxl_program_options *o)
 {
-	if (o->replicas < 0) return cx_fail(cx, PXL_EINVAL, "the number of replicas is negative");
-	if (o->matmul != PXL_MATMUL_F32 && o->matmul != PXL_MATMUL_BF16) return cx_fail(cx, PXL_EINVAL, "there is no way %d to multiply matrices", (int)o->matmul);
+	if (o->nset > MOST_LISTED) return cx_fail(cx, PXL_EINVAL, "%zu parameters are too many", o->nset);
 	if (o->nset && !o->sets) return cx_fail(cx, PXL_EINVAL, "%zu parameters are announced, and none is given", o->nset);
 	for (size_t i = 0; i < o->nset; i++)
 		if (!o->sets[i].name || !o->sets[i].value) return cx_fail(cx, PXL_EINVAL, "parameter %zu has no name or no value", i);
 	return PXL_OK;
+}
+
+pxl_status check_program_options(pxl_ctx *cx, const pxl_program_options *o)
+{
+	if (o->replicas < 0 || o->replicas > MOST_REPLICAS) return cx_fail(cx, PXL_EINVAL, "%d replicas: there are 1 to %d, or 0 for what the program says", o->replicas, MOST_REPLICAS);
+	if (o->level < 0 || o->level > 2) return cx_fail(cx, PXL_EINVAL, "there is no level %d of optimisation: 0, 1 and 2 are", o->level);
+	if ((unsigned)o->jit > PXL_JIT_CC) return cx_fail(cx, PXL_EINVAL, "there is no compiler %d (pxl_jit)", (int)o->jit);
+	if ((unsigned)o->matmul > PXL_MATMUL_BF16) return cx_fail(cx, PXL_EINVAL, "there is no way %d to multiply matrices (pxl_matmul)", (int)o->matmul);
+	if (o->build_only < 0 || o->build_only > PXL_STAGE_C) return cx_fail(cx, PXL_EINVAL, "there is no stage %d to stop at (pxl_stage)", o->build_only);
+	if (o->dot_first < 0 || o->dot_count < 0) return cx_fail(cx, PXL_EINVAL, "ops %d and %d more of a schedule cannot be drawn: numbers are not negative", o->dot_first, o->dot_count);
+	if (o->swap_after < -1) return cx_fail(cx, PXL_EINVAL, "swap_after is %lld: a number of steps, or -1 for never", (long long)o->swap_after);
+	return check_sets(cx, o);
 }
 
 pxl_status program_build(pxl_model *m, const pxl_program_options *o, pxl_program **out)
@@ -270,10 +281,10 @@ pxl_status program_build(pxl_model *m, const pxl_program_options *o, pxl_program
 
 pxl_status pxl_program_new(pxl_model *m, const pxl_program_options *opt, pxl_program **out)
 {
-	if (!m || !out) return PXL_EINVAL;
+	if (!m) return PXL_EINVAL;
 	pxl_program_options o = PXL_PROGRAM_OPTIONS_INIT;
-	if (opt) memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-	if (check_program_options(m->cx, &o) != PXL_OK) return PXL_EINVAL;
+	if (!out) return cx_fail(m->cx, PXL_EINVAL, "pxl_program_new needs a place for the program");
+	if (options_take(m->cx, "pxl_program_options", &o, sizeof o, opt) != PXL_OK || check_program_options(m->cx, &o) != PXL_OK) return PXL_EINVAL;
 	unit_forget_diags(m->u);
 	return program_build(m, &o, out);
 }
@@ -414,6 +425,7 @@ pxl_status pxl_emit(pxl_program *p, const char *stage, const char *after, const 
 	EmitCall c = { .p = p, .stage = stage, .after = after };
 	if (!p) return PXL_EINVAL;
 	if (!stage || !out) return cx_fail(p->m->cx, PXL_EINVAL, "pxl_emit needs a stage and a place for the text");
+	if (after && *after && strcmp(stage, "ir")) return cx_fail(p->m->cx, PXL_EINVAL, "only `ir` is printed after a pass, not `%s`", stage);
 	pxl_status st = unit_guard(p->m->u, emit, &c);
 	if (st == PXL_OK) *out = c.out.s;
 	return st;
@@ -455,6 +467,7 @@ pxl_status pxl_ship_files(pxl_program *p, const char *dir, const char *const *c_
 	ShipCall c = { .p = p, .dir = dir, .files = c_files, .nfile = n };
 	if (!p) return PXL_EINVAL;
 	if (!dir) return cx_fail(p->m->cx, PXL_EINVAL, "pxl_ship needs a folder");
+	if (n > MOST_LISTED) return cx_fail(p->m->cx, PXL_EINVAL, "%zu C files are too many", n);
 	for (size_t i = 0; i < n; i++)
 		if (!c_files || !c_files[i]) return cx_fail(p->m->cx, PXL_EINVAL, "C file %zu has no name", i);
 	if (!p->mod) return cx_fail(p->m->cx, PXL_EINVAL, "the program was only built, not compiled: there is nothing to ship");

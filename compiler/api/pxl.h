@@ -21,7 +21,10 @@
  *   - The library never prints, exits or aborts, and touches no global state but libtcc's, under a lock.
  *   - A context and what was made from it are used by one thread at a time; different contexts are independent.
  *     Sessions of one program may run in different threads at the same time once they have been created.
- *   - Structures that grow carry their size (the _INIT macros): an old caller meets a new library safely. */
+ *   - What is wrong with a call is PXL_EINVAL and a message, never a crash: nothing where something is wanted, numbers that nothing
+ *     can be, values that an enumeration has not. What cannot be seen is believed: that memory is as large as the call says.
+ *   - Structures that grow carry their size (the _INIT macros): an old caller meets a new library safely, and one that is newer
+ *     than the library is refused. */
 #ifndef PXL_H
 #define PXL_H
 
@@ -213,6 +216,7 @@ PXL_API PXL_MUST pxl_status pxl_ship(pxl_program *p, const char *dir);
 PXL_API PXL_MUST pxl_status pxl_ship_files(pxl_program *p, const char *dir, const char *const *c_files, size_t n);
 
 /* --- sessions ------------------------------------------------------------------------------------------------ */
+/* nelem and bytes of an array that is handed in may be left 0 */
 typedef struct pxl_array { pxl_dtype dtype; int rank; int64_t dim[PXL_MAX_RANK]; size_t nelem, bytes; void *data; } pxl_array;
 
 /* --- ops of the host ------------------------------------------------------------------------------------------
@@ -292,6 +296,7 @@ PXL_API PXL_MUST pxl_status pxl_write(pxl_session *s, int index, const void *dat
 PXL_API PXL_MUST pxl_status pxl_read(pxl_session *s, int index, void *out, size_t bytes);
 /* Several variables in one transfer to the device; when one of them does not fit, none is written. */
 typedef struct pxl_value { int index; const void *data; size_t bytes; } pxl_value;
+/* at most as many values as the program has variables */
 PXL_API PXL_MUST pxl_status pxl_write_variables(pxl_session *s, const pxl_value *values, size_t n);
 /* The value of a variable itself, not a copy: read it before the next call on s. A mapped variable gives the pages of its file. */
 PXL_API PXL_MUST pxl_status pxl_view(pxl_session *s, int index, const void **out);
@@ -299,7 +304,7 @@ PXL_API PXL_MUST pxl_status pxl_view(pxl_session *s, int index, const void **out
  * own). An input of several transfers may have more of them than a run takes. An output is computed in its array wherever the
  * array shares no memory with another that is bound: it changes while a run goes on, and after one that failed it holds
  * anything. */
-PXL_API PXL_MUST pxl_status pxl_bind(pxl_session *s, int index, void *data, size_t bytes);
+PXL_API PXL_MUST pxl_status pxl_bind(pxl_session *s, int index, void *data, size_t bytes);      /* whole transfers */
 /* The same as pxl_write for an array as the host has it: dimensions of 1 do not count, a stream of several transfers may get
  * more of them than a run takes, and 64-bit numbers are narrowed (an integer that does not fit is EINVAL). */
 PXL_API PXL_MUST pxl_status pxl_write_array(pxl_session *s, int index, const pxl_array *a);
@@ -322,7 +327,8 @@ PXL_API void     pxl_get_traffic(const pxl_session *s, pxl_traffic *out);       
 enum { PXL_SHARED = 1, PXL_NEEDED = 2 };
 PXL_API PXL_MUST pxl_status pxl_load(pxl_session *s, const char *path, int partial);
 PXL_API PXL_MUST pxl_status pxl_save(pxl_session *s, const char *path);
-/* copy every variable of the same name, dtype and shape; *out: how many */
+/* Copy every variable whose name both have; *out (which may be NULL): how many. Two of one name but another dtype or shape: EINVAL, and
+ * nothing is copied. */
 PXL_API PXL_MUST pxl_status pxl_copy_variables(pxl_session *to, pxl_session *from, size_t *out);
 
 /* When weights move (PopXL's rules): sessions start attached, unless made detached. While the file of a variable is mapped for
@@ -381,14 +387,15 @@ PXL_API PXL_MUST pxl_status pxl_task_run(pxl_model *m, const pxl_task_options *o
 PXL_API PXL_MUST pxl_status pxl_npy_read(pxl_ctx *cx, const char *path, pxl_array *out);     /* free with pxl_array_free */
 PXL_API PXL_MUST pxl_status pxl_npy_write(pxl_ctx *cx, const char *path, pxl_dtype t, int rank, const int64_t *dim, const void *data);
 PXL_API void   pxl_array_free(pxl_ctx *cx, pxl_array *a);
-PXL_API double pxl_element(pxl_dtype t, const void *data, size_t i);                         /* as a double */
-PXL_API void   pxl_convert(pxl_dtype to, void *dst, pxl_dtype from, const void *src, size_t n);   /* by the rules of `cast` */
+PXL_API double pxl_element(pxl_dtype t, const void *data, size_t i);                         /* as a double; 0 where there is none */
+PXL_API void   pxl_convert(pxl_dtype to, void *dst, pxl_dtype from, const void *src, size_t n);   /* by the rules of `cast`; nothing, for a type that is none */
 
 /* --- what the library knows about itself ------------------------------------------------------------------------ */
 /* "ops" (all, one a line), "ops.json", "op" NAME, "op.json" NAME, "op.md" (the manual of all), "explain" CODE, "errors.md", "passes".
  * EINVAL for an unknown name, with the nearest one in the message. Valid till the next call on cx. */
 PXL_API PXL_MUST pxl_status pxl_describe(pxl_ctx *cx, const char *what, const char *name, const char **out);
-/* rows * columns cells, row by row, as lines in columns, with a rule of dashes under a header. Valid till the next call on cx; "" when memory runs out */
+/* rows * columns cells, row by row, as lines in columns, with a rule of dashes under a header. Valid till the next call on cx; "" when memory runs out, or for a cell
+ * that is NULL, numbers below 1, or more than 2^24 cells */
 PXL_API const char *pxl_table(pxl_ctx *cx, const char *const *cells, int rows, int columns, const char *delimiter, int header);
 /* the one of the known words that was probably meant, or NULL: for "did you mean" */
 PXL_API const char *pxl_nearest(const char *word, const char *const *known, int n);

@@ -4,7 +4,6 @@
  * made once, at the first need, so steady runs allocate nothing. */
 #include "compiler/api/internal.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +22,7 @@ pxl_status session_fail(pxl_session *s, pxl_status st, const char *fmt, ...)
 /* a runtime status, whose message is in s->err already */
 static pxl_status status(int st) { return (pxl_status)st; }
 
-const char *pxl_session_errmsg(const pxl_session *s) { return s && s->err.text[0] ? s->err.text : "no error"; }
+const char *pxl_session_errmsg(const pxl_session *s) { return !s ? "no session" : s->err.text[0] ? s->err.text : "no error"; }
 
 /* --- life ------------------------------------------------------------------------------------------------ */
 static RtOptions rt_options(const pxl_program *p, const pxl_session_options *o)
@@ -52,15 +51,27 @@ static pxl_status start(pxl_session *s, const pxl_session_options *o)
 	return maps_publish(s);
 }
 
+pxl_status check_session_options(pxl_ctx *cx, const pxl_session_options *o)
+{
+	if (o->threads < 0 || o->threads > 1024) return cx_fail(cx, PXL_EINVAL, "threads must lie between 0 and 1024, not be %d", o->threads);
+	if (o->nmap > MOST_LISTED) return cx_fail(cx, PXL_EINVAL, "%zu mappings are too many", o->nmap);
+	if (o->nmap && !o->maps) return cx_fail(cx, PXL_EINVAL, "%zu mappings are announced, and none is given", o->nmap);
+	for (size_t i = 0; i < o->nmap; i++) {
+		if (!o->maps[i].path || !*o->maps[i].path) return cx_fail(cx, PXL_EINVAL, "mapping %zu has no path", i);
+		if (o->maps[i].how & ~(PXL_MAP_READ_EXISTING | PXL_MAP_EMPTY)) return cx_fail(cx, PXL_EINVAL, "there is no way %d to map `%s` (PXL_MAP_...)", o->maps[i].how, o->maps[i].path);
+	}
+	return PXL_OK;
+}
+
 pxl_status pxl_session_new(pxl_program *p, const pxl_session_options *opt, pxl_session **out)
 {
-	if (!p || !out) return PXL_EINVAL;
+	if (!p) return PXL_EINVAL;
 	pxl_ctx *cx = p->m->cx;
 	pxl_session_options o = PXL_SESSION_OPTIONS_INIT;
-	if (opt) memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+	if (!out) return cx_fail(cx, PXL_EINVAL, "pxl_session_new needs a place for the session");
+	if (options_take(cx, "pxl_session_options", &o, sizeof o, opt) != PXL_OK || check_session_options(cx, &o) != PXL_OK) return PXL_EINVAL;
 	if (!p->jit) return cx_fail(cx, PXL_EINVAL, "the program was only built, not compiled: it cannot run");
 	if (p->drawing.base && unit_guard(p->m->u, draw_final, p) != PXL_OK) return PXL_EIO;
-	if (o.threads < 0 || o.threads > 1024) return cx_fail(cx, PXL_EINVAL, "threads must lie between 0 and 1024");
 	pxl_session *s = cx_alloc(cx, sizeof *s);
 	size_t n = (size_t)p->rt.nstream + 1;
 	if (s) {
@@ -140,7 +151,8 @@ pxl_status pxl_write(pxl_session *s, int index, const void *data, size_t bytes)
 pxl_status pxl_write_variables(pxl_session *s, const pxl_value *values, size_t n)
 {
 	if (!s) return PXL_EINVAL;
-	if (n > INT_MAX || (n && !values)) return session_fail(s, PXL_EINVAL, "pxl_write_variables needs a list of values");
+	if (n && !values) return session_fail(s, PXL_EINVAL, "pxl_write_variables needs a list of values");
+	if (n > (size_t)s->p->rt.nvar) return session_fail(s, PXL_EINVAL, "%zu values for the %d variables of the program", n, s->p->rt.nvar);
 	RtWrite *w = cx_alloc(s->p->m->cx, (n + 1) * sizeof *w);
 	pxl_status st = w ? PXL_OK : session_fail(s, PXL_ENOMEM, "out of memory");
 	for (size_t i = 0; i < n && st == PXL_OK; i++) {
@@ -187,6 +199,9 @@ pxl_status pxl_bind(pxl_session *s, int index, void *data, size_t bytes)
 	pxl_status st = check(s, index, known && (!data || more) ? i.bytes : bytes, "bind");
 	if (st != PXL_OK) return st;
 	if (is_variable(s, index)) return session_fail(s, PXL_EINVAL, "cannot bind `%s`: it is a variable; read and write it instead", s->p->infos[index].name);
+	size_t transfer = i.bytes / (size_t)s->p->rt.transfers;
+	if (data && transfer && bytes % transfer)
+		return session_fail(s, PXL_EINVAL, "cannot bind `%s`: %zu bytes are no whole number of transfers of %zu bytes", i.name, bytes, transfer);
 	s->bound[index] = data;
 	return PXL_OK;
 }
@@ -210,6 +225,7 @@ pxl_status pxl_run(pxl_session *s, size_t times)
 {
 	int n;
 	if (!s) return PXL_EINVAL;
+	if (times > INT64_MAX) return session_fail(s, PXL_EINVAL, "cannot run %zu times: is it a negative number?", times);
 	pxl_status st = gather_binds(s, &n);
 	for (size_t i = 0; i < times && st == PXL_OK; i++) {
 		tier_before_step(s);
@@ -237,21 +253,47 @@ int pxl_in_sync(const pxl_session *s) { return s && rt_session_synced(s->rt); }
 pxl_status pxl_weights_to_host(pxl_session *s) { return !s ? PXL_EINVAL : status(rt_session_weights_to_host(s->rt, &s->err)); }
 pxl_status pxl_weights_from_host(pxl_session *s) { return !s ? PXL_EINVAL : status(rt_session_weights_from_host(s->rt, &s->err)); }
 
+static int find_var(const RtProgram *p, const char *name)
+{
+	int i = 0;
+	while (i < p->nvar && strcmp(p->vars[i].name, name)) i++;
+	return i < p->nvar ? i : -1;
+}
+
+static void var_text(const RtVar *v, char *out, size_t size)
+{
+	size_t n = (size_t)snprintf(out, size, "%s[", dtype_info[v->dtype].name);
+	for (int i = 0; i < v->rank && n < size; i++) n += (size_t)snprintf(out + n, size - n, i ? ", %lld" : "%lld", (long long)v->dim[i]);
+	if (n < size) snprintf(out + n, size - n, "]");
+}
+
+static pxl_status copy_variable(pxl_session *to, int at, pxl_session *from, int i)
+{
+	const void *data = rt_session_view(from->rt, i, &from->err);
+	if (!data) return session_fail(to, status(from->err.status), "%s", from->err.text);
+	return status(rt_session_write(to->rt, at, data, from->p->rt.vars[i].bytes, &to->err));
+}
+
 pxl_status pxl_copy_variables(pxl_session *to, pxl_session *from, size_t *out)
 {
 	if (!to) return PXL_EINVAL;
 	if (!from) return session_fail(to, PXL_EINVAL, "no session to copy from");
 	const RtProgram *a = &from->p->rt, *b = &to->p->rt;
+	char have[160], want[160];
 	size_t copied = 0;
-	for (int i = 0; i < a->nvar; i++)
-		for (int j = 0; j < b->nvar; j++) {
-			const RtVar *x = &a->vars[i], *y = &b->vars[j];
-			if (strcmp(x->name, y->name) || x->dtype != y->dtype || x->rank != y->rank || memcmp(x->dim, y->dim, (size_t)x->rank * sizeof *x->dim)) continue;
-			const void *data = rt_session_view(from->rt, i, &from->err);
-			if (!data) return session_fail(to, status(from->err.status), "%s", from->err.text);
-			if (rt_session_write(to->rt, j, data, x->bytes, &to->err)) return status(to->err.status);
-			copied++;
-		}
+	for (int i = 0; i < a->nvar; i++) {
+		const RtVar *x = &a->vars[i], *y = find_var(b, x->name) < 0 ? NULL : &b->vars[find_var(b, x->name)];
+		if (!y || (x->dtype == y->dtype && x->rank == y->rank && !memcmp(x->dim, y->dim, (size_t)x->rank * sizeof *x->dim))) continue;
+		var_text(x, have, sizeof have);
+		var_text(y, want, sizeof want);
+		return session_fail(to, PXL_EINVAL, "`%s` of program `%s` is %s, that of program `%s` %s: nothing is copied", x->name, a->name, have, b->name, want);
+	}
+	for (int i = 0; i < a->nvar; i++) {
+		int at = find_var(b, a->vars[i].name);
+		pxl_status st = at < 0 ? PXL_OK : copy_variable(to, at, from, i);
+		if (st != PXL_OK) return st;
+		copied += at >= 0;
+	}
 	if (out) *out = copied;
 	return PXL_OK;
 }

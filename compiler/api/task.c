@@ -332,20 +332,31 @@ static pxl_status run_task(Tm *t)
 	return st;
 }
 
+/* The structures inside have no room to grow: theirs must be the sizes that this library knows. */
+static pxl_status check_options(pxl_ctx *cx, const pxl_task_options *o)
+{
+	if (o->program.size != sizeof o->program || o->session.size != sizeof o->session)
+		return cx_fail(cx, PXL_EINVAL, "the sizes of `program` and `session` in pxl_task_options are %zu and %zu, but this library's are %zu and %zu: begin with PXL_TASK_OPTIONS_INIT",
+		               o->program.size, o->session.size, sizeof o->program, sizeof o->session);
+	if (o->epochs < 0 || o->limit < 0) return cx_fail(cx, PXL_EINVAL, "numbers of epochs and steps are not negative");
+	pxl_status st = check_program_options(cx, &o->program);
+	return st == PXL_OK ? check_session_options(cx, &o->session) : st;
+}
+
 pxl_status pxl_task_run(pxl_model *m, const pxl_task_options *opt, const pxl_result **out)
 {
-	if (!m || !out) return PXL_EINVAL;
+	if (!m) return PXL_EINVAL;
 	pxl_ctx *cx = m->cx;
 	task_memory_free(cx, m->task);
 	Tm *t = m->task = cx_alloc(cx, sizeof *t);
 	if (!t) return cx_fail(cx, PXL_ENOMEM, "out of memory");
 	t->m = m;
 	t->o = (pxl_task_options)PXL_TASK_OPTIONS_INIT;
-	if (opt) memcpy(&t->o, opt, opt->size < sizeof t->o ? opt->size : sizeof t->o);
-	if (t->o.epochs < 0 || t->o.limit < 0) return cx_fail(cx, PXL_EINVAL, "numbers of epochs and steps are not negative");
-	if (check_program_options(cx, &t->o.program) != PXL_OK) return PXL_EINVAL;
+	if (!out) return cx_fail(cx, PXL_EINVAL, "pxl_task_run needs a place for the result");
+	pxl_status st = options_take(cx, "pxl_task_options", &t->o, sizeof t->o, opt);
+	if (st != PXL_OK || (st = check_options(cx, &t->o)) != PXL_OK) return st;
 	unit_forget_diags(m->u);
-	pxl_status st = task_find(m, t->o.task ? t->o.task : "train", &t->t);
+	st = task_find(m, t->o.task ? t->o.task : "train", &t->t);
 	if (st != PXL_OK) return st;
 	t->epochs = t->o.epochs ? t->o.epochs : t->t->epochs ? t->t->epochs : 1;
 	st = run_task(t);

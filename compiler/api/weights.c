@@ -205,5 +205,6 @@ pxl_status pxl_load(pxl_session *s, const char *path, int partial)
 {
 	if (!s) return PXL_EINVAL;
 	if (!path) return session_fail(s, PXL_EINVAL, "pxl_load needs a path");
+	if (partial < 0 || partial > PXL_NEEDED) return session_fail(s, PXL_EINVAL, "there is no way %d to load: 0, PXL_SHARED and PXL_NEEDED are", partial);
 	return (pxl_status)weights_load(s, path, partial, NULL);
 }

@@ -7,6 +7,7 @@
 #include "lang/lang.h"
 
 typedef struct Elab Elab;
+enum { MOST_REPLICAS = 65536 };
 
 typedef struct ElabOptions {
 	Arena *mem;

@@ -259,7 +259,7 @@ int     context_open(Elab *e, Contexts *cs, const Context *c, Span at);     /* 0
 void    contexts_end(Elab *e, const Contexts *cs);
 
 /* --- ir.c: the program being built ---------------------------------------------------------------------------------------------- */
-enum { MOST_REPLICAS = 65536, MOST_TRANSFERS = 1 << 24 };
+enum { MOST_TRANSFERS = 1 << 24 };
 Value   v_ir(Ir *ir);
 void    ir_set_field(Elab *e, Ir *ir, const char *name, Value v, Span at);
 void    grouping_show(const GroupingOf *g, Buf *out);

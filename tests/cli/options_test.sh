@@ -60,6 +60,8 @@ expect 2 "$PXLC" train "$T/m.pxl" --in x=x.npy
 expect 2 "$PXLC" test "$T/m.pxl" --out "$T/out"
 expect 2 "$PXLC" check "$T/m.pxl" --weights "$T/w"
 expect 2 "$PXLC" fmt "$T/m.pxl" --weights "$T/w"
+expect 2 "$PXLC" emit c "$T/m.pxl" --after fuse
+has 'only `ir` is printed after a pass, not `c`' err
 
 # the summaries stand in one column, also behind a character of several bytes
 "$PXLC" --help | sed 's/…/./' | grep '^  [a-z]' > "$T/lines"
