@@ -190,6 +190,16 @@ static void test_cursors(void)
 	CHECK("R306", strstr(e.text, "unable to fetch input data of stream `idle`: load number 20") || strstr(e.text, "input stream `idle`"));
 	CHECK("R306", strstr(e.text, "number 20 of this run, but a run has 19") != NULL);
 	rt_session_free(s);
+	/* more than a run takes is left alone, but only whole transfers of 8 elements are */
+	float many[32] = { 0 };
+	RtProgram two = program(add_main, 1, 2);
+	s = session(&two);
+	CHECK("R302", rt_session_run(s, (RtBind[]){ { X, many, 20 } }, 1, &e) == RT_EINVAL);
+	CHECK_STR("R301", e.text, "input stream `x` expects f32[2, 2, 4], 16 elements; got 20");
+	CHECK("R302", rt_session_run(s, (RtBind[]){ { X, many, 17 } }, 1, &e) == RT_EINVAL && rt_session_run(s, (RtBind[]){ { X, many, 8 } }, 1, &e) == RT_EINVAL);
+	CHECK("R302", !rt_session_run(s, (RtBind[]){ { X, many, 16 } }, 1, &e) && !rt_session_run(s, (RtBind[]){ { X, many, 32 } }, 1, &e));
+	CHECK("R302", rt_session_run(s, (RtBind[]){ { X, many, 16 }, { Y, many, 25 } }, 2, &e) == RT_EINVAL);
+	rt_session_free(s);
 	p.transfers = 0;
 	CHECK("R309", rt_session_new(&p, NULL, &s, &e) == RT_EINVAL && strstr(e.text, "host_transfers (0)"));
 }
