@@ -30,11 +30,17 @@ static Value default_of(const Param *p)
 	}
 }
 
+/* a parameter's number, or the numbers of a list parameter */
 static Value named(const Sum *s, const char *name)
 {
 	int i = op_param(s->def, name);
-	if (i >= 0) return s->val[i].kind == V_UNSET ? default_of(&s->def->params[i]) : s->val[i];
-	return v_float(strcmp(name, "inf") ? NAN : INFINITY);
+	if (i < 0) return v_float(strcmp(name, "inf") ? NAN : INFINITY);
+	const Param *p = &s->def->params[i];
+	Value v = is_given(s->val[i]) ? s->val[i] : default_of(p);
+	for (int k = 0; p->kind == P_TENSORS && is_seq(v) && k < v.u.list->n; k++)
+		if (!is_number(v.u.list->at[k])) v = v.u.list->at[k];
+	if (is_number(v) || is_seq(v)) return v;
+	return fail(s->e, E0206, s->at, "`%s` of `%s` must be a number, not %s", p->name, s->def->name, v_describe(s->e, v));
 }
 
 /* --- functions ----------------------------------------------------------------------------------------------- */
@@ -87,7 +93,7 @@ static Value prim(const Sum *s, FusePrim p, const Value *x)
 	for (int i = 0; i < fuse_prim[p].arity; i++) whole &= is_whole(x[i]);
 	if (p == FP_sel) return v_number(x[0]) != 0 ? x[1] : x[2];
 	if (whole && !fuse_prim[p].only_float) return whole_prim(s, p, x);
-	return whole && gives_steps(p) ? x[0] : float_prim(s, p, x);
+	return whole && gives_steps(p) ? v_int(x[0].kind == V_INT ? x[0].u.i : x[0].u.b) : float_prim(s, p, x);
 }
 
 static int find_prim(const Ast *name) { return fuse_prim_find(name->u.name, strlen(name->u.name)); }
@@ -96,9 +102,9 @@ static int find_prim(const Ast *name) { return fuse_prim_find(name->u.name, strl
 static Value folded(const Sum *s, const Ast *a)
 {
 	int p = find_prim(a->u.call.args.at[0]->u.arg.val);
-	List xs = *compute(s, a->u.call.args.at[1]->u.arg.val).u.list;
-	Value acc = xs.at[0];
-	for (int i = 1; i < xs.n && !is_error(acc); i++) acc = prim(s, (FusePrim)p, (Value[]){ acc, xs.at[i] });
+	Value ts = compute(s, a->u.call.args.at[1]->u.arg.val), acc = ts;
+	for (int i = 0; is_seq(ts) && i < ts.u.list->n && !is_error(acc); i++)
+		acc = i ? prim(s, (FusePrim)p, (Value[]){ acc, ts.u.list->at[i] }) : ts.u.list->at[0];
 	return acc;
 }
 

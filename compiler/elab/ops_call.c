@@ -396,21 +396,22 @@ static Value apply(Elab *e, OpCall *c)
 }
 
 /* --- numbers alone (numbers.c) --------------------------------------------------------------------------------------------- */
+/* numbers, beside strings and none */
+static int count_numbers(const Arg *at, int n)
+{
+	int numbers = 0;
+	for (int i = 0; i < n; i++) {
+		if (!is_number(at[i].v) && at[i].v.kind != V_STR && at[i].v.kind != V_NONE) return -1;
+		numbers += is_number(at[i].v);
+	}
+	return numbers;
+}
+
 static int all_numbers(const OpDef *def, int inplace, const Args *args)
 {
-	int n = 0;
 	if (inplace || !op_takes_numbers(def)) return 0;
-	for (int i = 0; i < args->pos.n; i++) {
-		VKind k = args->pos.at[i].v.kind;
-		if (!is_number(args->pos.at[i].v) && k != V_STR) return 0;
-		n += k != V_STR;
-	}
-	for (int i = 0; i < args->named.n; i++) {
-		Value v = args->named.at[i].v;
-		if (!is_number(v) && v.kind != V_STR && v.kind != V_NONE) return 0;
-		n += is_number(v);
-	}
-	return n > 0;
+	int pos = count_numbers(args->pos.at, args->pos.n), named = count_numbers(args->named.at, args->named.n);
+	return pos >= 0 && named >= 0 && pos + named > 0;
 }
 
 /* What the op demands of its attributes is its own rule's affair: it is made, in a program that nobody sees. */
