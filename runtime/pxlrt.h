@@ -6,7 +6,7 @@
 #ifndef PXLRT_H
 #define PXLRT_H
 
-#define PXLRT_ABI 16
+#define PXLRT_ABI 17
 #define PXLRT_BLOCK 128                  /* elements a blocked loop handles at a time */
 
 struct pxlrt;
@@ -33,6 +33,13 @@ struct pxlrt_lane {                      /* the public head of a lane; the sessi
 	X(abs, OF(abs)(x), (i64)(x < 0 ? 0 - (u64)x : (u64)x), x, "mul(g, sign(x))") \
 	X(sign, (x > 0) - (x < 0), (x > 0) - (x < 0), x > 0, "0.0") \
 	X(not, x == 0, x == 0, x == 0, "truth")
+/* integers alone: no formula for floats, which have none of these */
+#define PXLRT_VEC1_INT(X) \
+	X(bitwise_not, ~x, ~x, "0.0")
+#define PXLRT_VEC2_INT(X) \
+	X(bitwise_and, p & q, p & q, "0.0; 0.0") \
+	X(bitwise_or, p | q, p | q, "0.0; 0.0") \
+	X(bitwise_xor, p ^ q, p ^ q, "0.0; 0.0")
 #define PXLRT_VEC1_LOOP(X) \
 	X(sin, "mul(g, cos(x))") \
 	X(cos, "mul(g, neg(sin(x)))")
@@ -41,6 +48,9 @@ struct pxlrt_lane {                      /* the public head of a lane; the sessi
 	X(log, OF(log)(x), "div(g, x)") \
 	X(sqrt, LIBM(sqrt)(x), "div(g, add(y, y))") \
 	X(tanh, OF(tanh)(x), "tanh_grad(g, y)") \
+	X(asin, OF(asin)(x), "div(g, sqrt(mul(sub(1.0, x), add(1.0, x))))") \
+	X(acos, OF(acos)(x), "neg(div(g, sqrt(mul(sub(1.0, x), add(1.0, x)))))") \
+	X(atan, OF(atan)(x), "div(g, add(1.0, mul(x, x)))") \
 	X(erf, OF(erf)(x), "mul(g, mul(1.1283791670955126, exp(neg(mul(x, x)))))") \
 	X(floor, LIBM(floor)(x), "0.0") \
 	X(ceil, LIBM(ceil)(x), "0.0") \
@@ -49,6 +59,7 @@ struct pxlrt_lane {                      /* the public head of a lane; the sessi
 	X(gelu, OF(gelu)(x), "gelu_grad(g, x)") \
 	X(geluerf, x * OF(phi)(x), "geluerf_grad(g, x)") \
 	X(sigmoid, OF(sigmoid)(x), "mul(g, mul(y, sub(1.0, y)))") \
+	X(softplus, OF(softplus)(x), "mul(g, sigmoid(x))") \
 	X(swish, x * OF(sigmoid)(x), "swish_grad(g, x)") \
 	X(isnan, x != x, "truth") \
 	X(isinf, OF(abs)(x) == INFINITY, "truth")
@@ -90,6 +101,7 @@ struct pxlrt_lane {                      /* the public head of a lane; the sessi
 #define PXLRT_M3(n, ...) void (*n)(PXLRT_T *y, const PXLRT_T *a, const PXLRT_T *b, const PXLRT_T *c, long count);
 #define PXLRT_MEMBERS_ALL PXLRT_VEC1_ALL(PXLRT_M1) PXLRT_VEC2_ALL(PXLRT_M2) PXLRT_VEC3_ALL(PXLRT_M3) \
 	void (*fill)(PXLRT_T *y, PXLRT_T x, long count);
+#define PXLRT_MEMBERS_INT PXLRT_MEMBERS_ALL PXLRT_VEC1_INT(PXLRT_M1) PXLRT_VEC2_INT(PXLRT_M2)
 #define PXLRT_MEMBERS_FLOAT PXLRT_MEMBERS_ALL PXLRT_VEC1_LOOP(PXLRT_M1) PXLRT_VEC1_FLOAT(PXLRT_M1) PXLRT_VEC2_FLOAT(PXLRT_M2) PXLRT_VEC3_FLOAT(PXLRT_M3)
 
 #define PXLRT_T float
@@ -99,29 +111,29 @@ struct pxlrt_f32 { PXLRT_MEMBERS_FLOAT };
 struct pxlrt_f64 { PXLRT_MEMBERS_FLOAT };
 #undef PXLRT_T
 #define PXLRT_T long long
-struct pxlrt_i64 { PXLRT_MEMBERS_ALL };
+struct pxlrt_i64 { PXLRT_MEMBERS_INT };
 #undef PXLRT_T
 #define PXLRT_T unsigned long long
-struct pxlrt_u64 { PXLRT_MEMBERS_ALL };
+struct pxlrt_u64 { PXLRT_MEMBERS_INT };
 #undef PXLRT_T
 /* integers of 32 bits and less in their own types, where that gives what i64 and a wrap would (compiler/codegen/narrow.c) */
 #define PXLRT_T signed char
-struct pxlrt_i8 { PXLRT_MEMBERS_ALL };
+struct pxlrt_i8 { PXLRT_MEMBERS_INT };
 #undef PXLRT_T
 #define PXLRT_T short
-struct pxlrt_i16 { PXLRT_MEMBERS_ALL };
+struct pxlrt_i16 { PXLRT_MEMBERS_INT };
 #undef PXLRT_T
 #define PXLRT_T int
-struct pxlrt_i32 { PXLRT_MEMBERS_ALL };
+struct pxlrt_i32 { PXLRT_MEMBERS_INT };
 #undef PXLRT_T
 #define PXLRT_T unsigned char
-struct pxlrt_u8 { PXLRT_MEMBERS_ALL };
+struct pxlrt_u8 { PXLRT_MEMBERS_INT };
 #undef PXLRT_T
 #define PXLRT_T unsigned short
-struct pxlrt_u16 { PXLRT_MEMBERS_ALL };
+struct pxlrt_u16 { PXLRT_MEMBERS_INT };
 #undef PXLRT_T
 #define PXLRT_T unsigned
-struct pxlrt_u32 { PXLRT_MEMBERS_ALL };
+struct pxlrt_u32 { PXLRT_MEMBERS_INT };
 #undef PXLRT_T
 
 enum { PXLRT_F32, PXLRT_F64, PXLRT_I64, PXLRT_U64, PXLRT_NCLASS };
@@ -281,7 +293,8 @@ struct pxlrt {
 	int (*topk)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, long k, int smallest, const void *x, void *y, int *index);
 	int (*median)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *x, void *y, int *index);
 	int (*histogram)(struct pxlrt_lane *ln, int dtype, int absolute, int nlevel, const double *level, const void *x, long n, unsigned *y);
-	int (*softmax)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *x, void *y);
+	/* log: its logarithm */
+	int (*softmax)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int log, const void *x, void *y);
 	int (*softmax_grad)(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *y, const void *dy, void *dx);
 	/* h w + b of h = (x - mean) / sqrt(var + eps).  back: the gradient of x, and for each part a row of Σ g h (dw) and of Σ g (db), f32 or f64 */
 	int (*group_norm)(struct pxlrt_lane *ln, const struct pxlrt_norm *d, const void *x, const void *w, const void *b, void *y);
@@ -312,7 +325,7 @@ struct pxlrt {
 	int (*conv_weight)(struct pxlrt_lane *ln, const struct pxlrt_window *d, long parts, const void *x, const void *y, void *w);
 	/* f32 [images, channels, space], channels in whole blocks: from plain to blocked, or back */
 	int (*blocks)(struct pxlrt_lane *ln, int dtype, int to_blocks, long images, long channels, long space, const void *src, void *dst);
-	/* pooling, f32 and f64, groups = c = channels, m = 1; back: the gradient of x from that of y (max: and x and y).
+	/* pooling, f32 and f64 (the largest: i64 and u64 too), groups = c = channels, m = 1; back: the gradient of x from that of y (max: and x and y).
 	 * f32 may be blocked, all sides alike (xblock == yblock) */
 	int (*pool)(struct pxlrt_lane *ln, const struct pxlrt_window *d, int largest, const void *x, void *y);
 	int (*average_back)(struct pxlrt_lane *ln, const struct pxlrt_window *d, const void *dy, void *dx);

@@ -64,7 +64,8 @@ static int as(Narrow *w, int i, DType t)
 static int stays(const FuseNode *n, DType t)
 {
 	switch (n->prim) {
-	case FP_sel: case FP_min: case FP_max: case FP_mod: case FP_sign: return !n->norm || n->dtype == t;
+	case FP_sel: case FP_min: case FP_max: case FP_mod: case FP_sign:
+	case FP_bitwise_and: case FP_bitwise_or: case FP_bitwise_xor: return !n->norm || n->dtype == t;
 	default: return is_truth(n->prim) || (n->norm && n->dtype == t && t != DT_BOOL);
 	}
 }

@@ -145,7 +145,7 @@ static const Formula *conditional(Kernel *k, Scope *s, const Ast *a)
 /* besides the primitives of one operand, which go by their own names */
 static const struct { const char *name; FusePrim prim; } functions[] = {
 	{ "negate", FP_neg }, { "min", FP_min }, { "max", FP_max }, { "minimum", FP_min }, { "maximum", FP_max }, { "pow", FP_pow }, { "fmod", FP_mod },
-	{ "where", FP_sel },
+	{ "where", FP_sel }, { "bitwise_and", FP_bitwise_and }, { "bitwise_or", FP_bitwise_or }, { "bitwise_xor", FP_bitwise_xor },
 };
 enum { NFUNCTIONS = sizeof functions / sizeof *functions };
 
@@ -180,7 +180,10 @@ static const Formula *call_function(Kernel *k, Scope *s, const Ast *a, const cha
 		if (p == FP_sel && j == 0 ? !want_truth(k, x[j], arg->at, what) : p != FP_sel && !want_number(k, x[j], arg->at, what)) return NULL;
 	}
 	if (p == FP_sel && x[1]->truth != x[2]->truth) return bad(k, a->at, "one branch is a truth value, the other a number");
-	if (fuse_prim[p].only_float && !dtype_is_float(k->dtype)) return bad(k, a->at, "%s is for floating-point numbers, and `%s` computes in %s here", what, k->fn->name, dtype_info[k->dtype].name);
+	int real = dtype_is_float(k->dtype);
+	if (!prim_takes(p, real))
+		return bad(k, a->at, "%s is for %s, and `%s` computes in %s here", what, real ? "integers" : "floating-point numbers",
+		           k->fn->name, dtype_info[k->dtype].name);
 	return prim(k, p, x[0], x[1], x[2], a->at);
 }
 
@@ -313,10 +316,10 @@ static int sort_arguments(Kernel *k, Env *args, Span at, Scope *s, TensorList *i
 	return in->n && !poison;
 }
 
-/* what a whole-number kernel cannot have; the formula may have it from a number given to it */
-static int check_whole(Kernel *k, const Formula *f)
+/* what a kernel of integers cannot have; the formula may have it from a number given to it */
+static int check_types(Kernel *k, const Formula *f)
 {
-	const Formula *x = dtype_is_float(k->dtype) ? NULL : formula_not_whole(f);
+	const Formula *x = formula_misfit(f, dtype_is_float(k->dtype));
 	if (!x) return 1;
 	Buf b = buf_new(mem(k));
 	formula_put(x, &b);
@@ -346,7 +349,7 @@ Value run_kernel(Elab *e, const Fn *fn, Env *args)
 	const Frame *frame = e->b.chain;
 	if (!building(e, frame->at, arena_printf(e->mem, "the kernel `%s` is used", fn->name)) || !sort_arguments(&k, args, frame->at, &s, &in)) return v_error();
 	const Formula *f = read_expr(&k, &s, fn->body);
-	if (!f || !check_whole(&k, f)) return v_error();
+	if (!f || !check_types(&k, f)) return v_error();
 	return add_op(&k, f, &in, frame);
 }
 

@@ -59,6 +59,14 @@ static Value to_int(const Sum *s, double y, Value x)
 	return y >= -9223372036854775808.0 && y < 9223372036854775808.0 ? v_int((int64_t)y) : too_large(s, x);
 }
 
+/* bools are numbers of one bit, if all are */
+static Value bits(FusePrim p, const Value *x, long long y)
+{
+	int truths = 1;
+	for (int i = 0; i < fuse_prim[p].arity; i++) truths &= x[i].kind == V_BOOL;
+	return truths ? v_bool((int)(y & 1)) : v_int(y);
+}
+
 static Value whole_prim(const Sum *s, FusePrim p, const Value *x)
 {
 	long long in[3][16] = { { 0 } }, y[16];
@@ -68,12 +76,14 @@ static Value whole_prim(const Sum *s, FusePrim p, const Value *x)
 	for (int i = 0; i < n; i++) in[i][0] = x[i].kind == V_INT ? x[i].u.i : x[i].u.b;
 	prim_i64(p, y, (long long *[]){ in[0], in[1], in[2] }, 1);
 	if (fuse_prim_truth(p)) return v_bool(y[0] != 0);
+	if (fuse_prim[p].types == OF_INTS) return bits(p, x, y[0]);
 	return n == 1 && y[0] == INT64_MIN ? too_large(s, x[0]) : v_int(y[0]);      /* |-2^63| */
 }
 
 /* primitives that are good to a unit or two; numbers shall be those that Python prints */
 static const struct { FusePrim p; double (*f)(double); } closer[] = {
 	{ FP_exp, exp }, { FP_log, log }, { FP_tanh, tanh }, { FP_sin, sin }, { FP_cos, cos },
+	{ FP_asin, asin }, { FP_acos, acos }, { FP_atan, atan }, { FP_erf, erf },
 };
 
 static Value float_prim(const Sum *s, FusePrim p, const Value *x)
@@ -92,7 +102,8 @@ static Value prim(const Sum *s, FusePrim p, const Value *x)
 	int whole = 1;
 	for (int i = 0; i < fuse_prim[p].arity; i++) whole &= is_whole(x[i]);
 	if (p == FP_sel) return v_number(x[0]) != 0 ? x[1] : x[2];
-	if (whole && !fuse_prim[p].only_float) return whole_prim(s, p, x);
+	if (whole && prim_takes(p, 0)) return whole_prim(s, p, x);
+	if (!whole && !prim_takes(p, 1)) return fail(s->e, E0206, s->at, "`%s` takes ints", s->def->name);
 	return whole && gives_steps(p) ? v_int(x[0].kind == V_INT ? x[0].u.i : x[0].u.b) : float_prim(s, p, x);
 }
 

@@ -1,8 +1,11 @@
-/* activation.c — relu, gelu, swish, and the internal ops that are their gradients.
+/* activation.c — relu, gelu, swish, sigmoid, softplus, and the internal ops that are the gradients of some.
  *
  * The gradient of an activation is one elementwise op (gelu_grad(g, x) …) so that the backward pass
  * reads each tensor once; those ops have gradients too, built from plain arithmetic. */
+#include "compiler/ops/formula.h"
 #include "compiler/ops/grad.h"
+
+#include <math.h>
 
 #define ONE_TENSOR PARAMS({ "t", P_TENSOR })
 #define GRAD_AND(x) PARAMS({ "g", P_TENSOR }, { x, P_TENSOR })
@@ -119,8 +122,7 @@ OPDEF(swish, .type = "Swish", .type_inplace = "SwishInplace", .family = "activat
 /* f' = s + x s (1 - s), so f'' = s (1 - s) (2 + x (1 - 2 s)) */
 static Tensor *swish_second(Build *b, Tensor *x)
 {
-	Tensor *one = b_like(b, x, 1);
-	Tensor *s = b_op2(b, OP_div, one, add(b, one, b_op1(b, OP_exp, b_op1(b, OP_negate, x))));
+	Tensor *s = b_op1(b, OP_sigmoid, x);
 	Tensor *inner = add(b, b_like(b, x, 2), mul(b, x, one_minus(b, add(b, s, s))));
 	return mul(b, mul(b, s, one_minus(b, s)), inner);
 }
@@ -129,6 +131,52 @@ static void grad_swish_grad(Grad *gr, Op *op) { second_order(gr, op, swish_secon
 OPDEF(swish_grad, .type = "SwishGrad", .family = "activation", .params = GRAD_AND("x"), .traits = PURE | ELTWISE | INTERNAL,
 	.infer = infer_float2, .grad = grad_swish_grad, .expr = "swish_grad(g, x)", .flops = 14, .sample = { -3, 3 },
 	.doc = "Gradient of swish at x.", .formula = "g * (s + x * s * (1 - s)), s = 1 / (1 + e^-x)");
+
+/* --- sigmoid, softplus ----------------------------------------------------------------------------------- */
+
+static void grad_sigmoid(Grad *gr, Op *op)
+{
+	Tensor *in[] = { grad_of(gr, op, 0), grad_fwd(gr, op->out.at[0]) };
+	grad_add(gr, op, 0, b_formula(&gr->b, "SigmoidGrad", "mul(ts0, mul(ts1, sub(1.0, ts1)))", in, 2));
+}
+
+OPDEF(sigmoid, .type = "Sigmoid", .type_inplace = "SigmoidInplace", .family = "activation", .params = ONE_TENSOR,
+	.traits = PURE | ELTWISE, .inplace = MODIFIES, .infer = infer_float, .grad = grad_sigmoid, .expr = "sigmoid(t)",
+	.flops = 10, .sample = { -3, 3 },
+	.doc = "Logistic function: between 0 and 1.", .formula = "y = 1 / (1 + e^-x), dx = g * y * (1 - y)");
+
+static double number_of(const Op *op, const char *name) { return op_attr(op, name)->f; }
+
+static int infer_softplus(Infer *in)
+{
+	double beta = number_of(in->op, "beta"), threshold = number_of(in->op, "threshold");
+	if (!infer_float(in)) return 0;
+	if (beta != 0 && isfinite(beta) && !isnan(threshold)) return 1;
+	if (isnan(threshold)) infer_error(in, E0310, "`threshold` of `softplus` is not a number");
+	else infer_error(in, E0310, "`beta` of `softplus` must be a finite number other than 0");
+	return 0;
+}
+
+static void grad_softplus(Grad *gr, Op *op)
+{
+	Arena *a = gr->b.ir->mem;
+	const Formula *x = formula_arg(a, 0, 0), *beta = formula_number(a, number_of(op, "beta"), 0);
+	const Formula *bx = formula_prim(a, FP_mul, beta, x, NULL);
+	const Formula *linear = formula_prim(a, FP_gt, bx, formula_number(a, number_of(op, "threshold"), 0), NULL);
+	const Formula *soft = formula_prim(a, FP_div, formula_prim(a, FP_softplus, bx, NULL, NULL), beta, NULL);
+	grad_formula(gr, op, "SoftplusGrad", formula_prim(a, FP_sel, linear, x, soft));
+}
+
+OPDEF(softplus, .type = "Softplus", .type_inplace = "SoftplusInplace", .family = "activation",
+	.params = PARAMS({ "t", P_TENSOR }, { "beta", P_FLOAT, OPTIONAL, FLOAT_DEFAULT(1) },
+		{ "threshold", P_FLOAT, OPTIONAL, FLOAT_DEFAULT(20) }),
+	.traits = PURE | ELTWISE, .inplace = MODIFIES, .infer = infer_softplus, .grad = grad_softplus,
+	.expr = "t if beta * t > threshold else softplus(t) if beta == 1 else softplus(beta * t) / beta",
+	.flops = 18, .sample = { -3, 3 },
+	.doc = "A smooth maximum of the element and 0, sharper with a larger `beta`. Where `beta` times the element is above "
+	       "`threshold`, the result is the element itself, as in PyTorch; with the defaults it differs there from the formula by "
+	       "less than 2.1e-9. `threshold = inf` computes the formula everywhere. A `beta` of 0 is an error.",
+	.formula = "y = ln(1 + e^(beta x)) / beta, dx = g / (1 + e^(-beta x)); above the threshold y = x, dx = g");
 
 /* --- tanh's gradient ---------------------------------------------------------------------------------------- */
 

@@ -128,16 +128,16 @@ static int some_tensors(Infer *in)
 	return 0;
 }
 
-static int infer_maximum(Infer *in)
+static int infer_extreme(Infer *in)
 {
 	if (!some_tensors(in)) return 0;
 	for (int i = 0; i < in->op->in.n; i++)
-		if (!infer_need_float(in, i)) return 0;
+		if (!infer_need_number(in, i)) return 0;
 	return infer_broadcast(in);
 }
 
-/* every operand that reaches the maximum receives the whole gradient */
-static void grad_maximum(Grad *gr, Op *op)
+/* every operand that reaches the extreme receives the whole gradient */
+static void grad_extreme(Grad *gr, Op *op)
 {
 	Build *b = &gr->b;
 	Tensor *g = grad_of(gr, op, 0), *y = grad_fwd(gr, op->out.at[0]);
@@ -148,9 +148,15 @@ static void grad_maximum(Grad *gr, Op *op)
 }
 
 OPDEF(maximum, .type = "Max", .family = "binary", .params = PARAMS({ "ts", P_TENSORS }), .traits = PURE | ELTWISE,
-	.infer = infer_maximum, .grad = grad_maximum, .expr = "fold(max, ts)", .flops = 1, .sample = { -2, 2 },
+	.infer = infer_extreme, .grad = grad_extreme, .expr = "fold(max, ts)", .flops = 1, .sample = { -2, 2 },
 	.doc = "Largest of one or more tensors, element by element; NaN wins. Every operand that equals the maximum receives the whole gradient.",
 	.formula = "y = max(t0, t1, …), dti = g where ti = y, else 0");
+
+OPDEF(minimum, .type = "Min", .family = "binary", .params = PARAMS({ "ts", P_TENSORS }), .traits = PURE | ELTWISE,
+	.infer = infer_extreme, .grad = grad_extreme, .expr = "fold(min, ts)", .flops = 1, .sample = { -2, 2 },
+	.doc = "Smallest of one or more tensors, element by element; NaN wins. "
+	       "Every operand that equals the minimum receives the whole gradient.",
+	.formula = "y = min(t0, t1, …), dti = g where ti = y, else 0");
 
 static int infer_sum_n(Infer *in)
 {

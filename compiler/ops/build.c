@@ -95,7 +95,7 @@ Tensor *b_reshape(Build *b, Tensor *x, Shape s)
 Tensor *b_broadcast(Build *b, Tensor *x, Shape s)
 {
 	if (shape_eq(x->spec.shape, s)) return x;
-	return first(ir_op(b, OP_broadcast, &x, 1, b_attrs(b, OP_broadcast, "shape", attr_shape(b->ir->mem, s), NULL), 0));
+	return first(ir_op(b, OP_expand, &x, 1, b_attrs(b, OP_expand, "shape", attr_shape(b->ir->mem, s), NULL), 0));
 }
 
 Tensor *b_keepdims(Build *b, Tensor *reduced, Shape full, unsigned axes)

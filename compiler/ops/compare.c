@@ -1,4 +1,4 @@
-/* compare.c — comparisons, logic and selection. Results of comparisons are bool tensors. */
+/* compare.c — comparisons, logic, bits and selection. Results of comparisons are bool tensors. */
 #include "compiler/ops/grad.h"
 
 #define TWO_TENSORS PARAMS({ "lhs", P_TENSOR }, { "rhs", P_TENSOR })
@@ -43,6 +43,36 @@ OPDEF(logical_and, .type = "And", A_SYMMETRIC_TEST, .params = TWO_TENSORS, .infe
 
 OPDEF(logical_or, .type = "Or", A_SYMMETRIC_TEST, .params = TWO_TENSORS, .infer = infer_logic, .expr = "lhs or rhs",
 	.doc = "True where at least one operand is non-zero, as `|`.", .formula = "y = (a != 0 or b != 0)");
+
+/* --- bits: integers, and bool as numbers of one bit ------------------------------------------------------------ */
+
+static int infer_bits(Infer *in) { return infer_need_bits(in, 0) && infer_need_bits(in, 1) && infer_broadcast(in); }
+
+static int infer_bitwise_not(Infer *in)
+{
+	if (!infer_need_bits(in, 0)) return 0;
+	infer_set_int(in, "_truth", infer_in(in, 0).dtype == DT_BOOL);
+	return infer_same(in);
+}
+
+#define A_BIT_OP .params = TWO_TENSORS, .infer = infer_bits, A_SYMMETRIC_TEST
+#define BITS_DOC " Both are integers of one type (negative ones in two's complement), or both bools."
+
+OPDEF(bitwise_and, .type = "BitwiseAnd", A_BIT_OP, .expr = "bitwise_and(lhs, rhs)",
+	.doc = "The bits that both operands have." BITS_DOC " `&` is `logical_and`, which asks whether numbers are zero.",
+	.formula = "y = a and b, bit by bit");
+
+OPDEF(bitwise_or, .type = "BitwiseOr", A_BIT_OP, .expr = "bitwise_or(lhs, rhs)",
+	.doc = "The bits that at least one operand has." BITS_DOC " `|` is `logical_or`.", .formula = "y = a or b, bit by bit");
+
+OPDEF(bitwise_xor, .type = "BitwiseXor", A_BIT_OP, .expr = "bitwise_xor(lhs, rhs)",
+	.doc = "The bits that exactly one operand has." BITS_DOC, .formula = "y = a xor b, bit by bit");
+
+OPDEF(bitwise_not, .type = "BitwiseNot", A_TEST,
+	.params = PARAMS({ "t", P_TENSOR }, { "_truth", P_BOOL, OPTIONAL, INT_DEFAULT(0) }), .infer = infer_bitwise_not,
+	.expr = "t == 0 if _truth else bitwise_not(t)",
+	.doc = "Every bit inverted: -x - 1 for a signed integer, the opposite for a bool. `~` is `logical_not`.",
+	.formula = "y = not x, bit by bit");
 
 /* --- where ------------------------------------------------------------------------------------------------- */
 

@@ -6,14 +6,17 @@
 #include <string.h>
 
 const FusePrimInfo fuse_prim[FP_COUNT] = {
-#define ALL1(n, f, i, u, slope) [FP_##n] = { #n, 1, 0, slope },
-#define ALL2(n, f, i, u, slope) [FP_##n] = { #n, 2, 0, slope },
-#define ALL3(n, f, i, u, slope) [FP_##n] = { #n, 3, 0, slope },
-#define LOOP1(n, slope)         [FP_##n] = { #n, 1, 1, slope },
-#define FLOAT1(n, f, slope)     [FP_##n] = { #n, 1, 1, slope },
-#define FLOAT2(n, f, slope)     [FP_##n] = { #n, 2, 1, slope },
-#define FLOAT3(n, f, slope)     [FP_##n] = { #n, 3, 1, slope },
-	PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_LOOP(LOOP1) PXLRT_VEC1_FLOAT(FLOAT1) PXLRT_VEC2_FLOAT(FLOAT2) PXLRT_VEC3_FLOAT(FLOAT3)
+#define ALL1(n, f, i, u, slope) [FP_##n] = { #n, 1, OF_ALL, slope },
+#define ALL2(n, f, i, u, slope) [FP_##n] = { #n, 2, OF_ALL, slope },
+#define ALL3(n, f, i, u, slope) [FP_##n] = { #n, 3, OF_ALL, slope },
+#define INT1(n, i, u, slope)    [FP_##n] = { #n, 1, OF_INTS, slope },
+#define INT2(n, i, u, slope)    [FP_##n] = { #n, 2, OF_INTS, slope },
+#define LOOP1(n, slope)         [FP_##n] = { #n, 1, OF_FLOATS, slope },
+#define FLOAT1(n, f, slope)     [FP_##n] = { #n, 1, OF_FLOATS, slope },
+#define FLOAT2(n, f, slope)     [FP_##n] = { #n, 2, OF_FLOATS, slope },
+#define FLOAT3(n, f, slope)     [FP_##n] = { #n, 3, OF_FLOATS, slope },
+	PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_INT(INT1) PXLRT_VEC2_INT(INT2)
+	PXLRT_VEC1_LOOP(LOOP1) PXLRT_VEC1_FLOAT(FLOAT1) PXLRT_VEC2_FLOAT(FLOAT2) PXLRT_VEC3_FLOAT(FLOAT3)
 };
 
 /* --- building ------------------------------------------------------------------------------------------ */
@@ -313,12 +316,12 @@ const Formula *formula_renumber(Arena *a, const Formula *f, int n, int *from, in
 	return renumbered(a, f, to);
 }
 
-const Formula *formula_not_whole(const Formula *f)
+const Formula *formula_misfit(const Formula *f, int real)
 {
 	const Formula *bad = NULL;
-	if (f->kind == FORMULA_NUMBER) return f->x == floor(f->x) && fabs(f->x) <= 9007199254740992.0 ? NULL : f;
+	if (f->kind == FORMULA_NUMBER) return real || (f->x == floor(f->x) && fabs(f->x) <= 9007199254740992.0) ? NULL : f;
 	if (f->kind != FORMULA_PRIM) return NULL;
-	if (fuse_prim[f->prim].only_float) return f;
-	for (int i = 0; i < fuse_prim[f->prim].arity && !bad; i++) bad = formula_not_whole(f->a[i]);
+	if (!prim_takes(f->prim, real)) return f;
+	for (int i = 0; i < fuse_prim[f->prim].arity && !bad; i++) bad = formula_misfit(f->a[i], real);
 	return bad;
 }

@@ -11,11 +11,18 @@
 /* the primitives of elementwise code, by the names that runtime/pxlrt.h gives them */
 typedef enum FusePrim {
 #define X(n, ...) FP_##n,
-	PXLRT_VEC1_ALL(X) PXLRT_VEC1_LOOP(X) PXLRT_VEC1_FLOAT(X) PXLRT_VEC2_ALL(X) PXLRT_VEC2_FLOAT(X) PXLRT_VEC3_ALL(X) PXLRT_VEC3_FLOAT(X)
+	PXLRT_VEC1_ALL(X) PXLRT_VEC1_INT(X) PXLRT_VEC1_LOOP(X) PXLRT_VEC1_FLOAT(X)
+	PXLRT_VEC2_ALL(X) PXLRT_VEC2_INT(X) PXLRT_VEC2_FLOAT(X) PXLRT_VEC3_ALL(X) PXLRT_VEC3_FLOAT(X)
 #undef X
 	FP_COUNT
 } FusePrim;
-typedef struct FusePrimInfo { const char *name; int arity, only_float; const char *slope; } FusePrimInfo;      /* slope: as pxlrt.h says */
+typedef enum PrimTypes { OF_ALL, OF_INTS, OF_FLOATS } PrimTypes;     /* element types that a primitive is defined for */
+typedef struct FusePrimInfo {
+	const char *name;
+	int arity;
+	PrimTypes types;
+	const char *slope;               /* as pxlrt.h says */
+} FusePrimInfo;
 extern const FusePrimInfo fuse_prim[FP_COUNT];           /* name: the member of struct pxlrt_f32 and kin */
 int fuse_prim_find(const char *s, size_t n);             /* by a name of n bytes; -1: there is none */
 int fuse_prim_truth(FusePrim p);                         /* it gives a truth value */
@@ -51,7 +58,13 @@ void formula_put(const Formula *f, Buf *out);
 const Formula *formula_parse(Arena *a, const char *text, int n, const char *truth);
 /* operands that f reads, numbered afresh in order: from[new] = old; how many */
 const Formula *formula_renumber(Arena *a, const Formula *f, int n, int *from, int *count);
-/* a primitive in f that is for floats only, or a number that is not whole: NULL if there is none */
-const Formula *formula_not_whole(const Formula *f);
+/* adds the gradients of op, whose result is f of its operands, as ops that compute the derivatives; listings call them `name` */
+void grad_formula(Grad *gr, Op *op, const char *name, const Formula *f);
+/* the op that computes a formula, given as text, of n tensors */
+Tensor *b_formula(Build *b, const char *name, const char *expr, Tensor *const *in, int n);
+static inline int prim_takes(FusePrim p, int real) { return fuse_prim[p].types != (real ? OF_INTS : OF_FLOATS); }
+/* what keeps f from being computed in floats (real) or in integers: a primitive that is not defined for them, in integers a
+ * number that is not whole; NULL: nothing */
+const Formula *formula_misfit(const Formula *f, int real);
 
 #endif

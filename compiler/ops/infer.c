@@ -6,6 +6,7 @@
 #include "compiler/ops/op.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -312,6 +313,11 @@ int infer_need_indices(Infer *in, int i)
 }
 
 int infer_need_int(Infer *in, int i)   { return need(in, i, dtype_is_int(infer_in(in, i).dtype), "an integer"); }
+int infer_need_bits(Infer *in, int i)
+{
+	DType t = infer_in(in, i).dtype;
+	return need(in, i, dtype_is_int(t) || t == DT_BOOL, "an integer or bool");
+}
 int infer_need_number(Infer *in, int i)
 {
 	DType t = infer_in(in, i).dtype;
@@ -376,6 +382,19 @@ int infer_scalar(Infer *in, const char *name)
 	if (!t || shape_nelems(t->spec.shape) == 1) return 1;
 	Diag *d = infer_error(in, E0312, "`%s` of `%s` must be a number or a tensor of one element", name, op_said(in->op));
 	diag_label(in->b->ir->ds, d, "it has shape %s", shape_str(in->b->ir->mem, t->spec.shape));
+	return 0;
+}
+
+int infer_fits(Infer *in, const char *name)
+{
+	DType t = infer_in(in, 0).dtype;
+	int sign = dtype_info[t].cls == 'i', bits = 8 * (int)dtype_size(t);
+	double x = op_attr(in->op, name)->f;
+	if (!dtype_is_int(t) || (trunc(x) >= (sign ? -ldexp(1, bits - 1) : 0) && trunc(x) < ldexp(1, bits - sign))) return 1;
+	Buf b = buf_new(in->b->ir->mem);
+	buf_float(&b, x);
+	Diag *d = infer_error(in, E0310, "`%s` of `%s` does not fit the tensor", name, op_said(in->op));
+	diag_label(in->b->ir->ds, d, "%s is no %s", b.s, dtype_info[t].name);
 	return 0;
 }
 

@@ -1,4 +1,5 @@
 /* kernel.c — the op that a `kernel` declaration of a model stands for: elementwise, with its formula as an attribute.
+ * Gradients that are formulas, of kernels and of other ops, are such ops too.
  *
  * The formula is all there is to it: the shape rule is that of every elementwise op, the gradient is derived from
  * the formula and is again such an op, and fusion reads the formula where other ops have their `.expr`. */
@@ -64,7 +65,7 @@ static int infer_formula(Infer *in, DType t)
 {
 	const Formula *f = formula_of(in->b->ir->mem, in->op);
 	if (!f || !is_name(op_attr(in->op, "name")->s)) infer_error(in, E0310, "`kernel` needs a name and a formula over its operands");
-	else if (!dtype_is_float(t) && formula_not_whole(f)) infer_error(in, E0304, "`%s` does not compute in %s", op_attr(in->op, "name")->s, dtype_info[t].name);
+	else if (formula_misfit(f, dtype_is_float(t))) infer_error(in, E0304, "`%s` does not compute in %s", op_attr(in->op, "name")->s, dtype_info[t].name);
 	else if (!f->truth && t == DT_BOOL) infer_error(in, E0304, "`%s` needs an operand that is no truth value", op_attr(in->op, "name")->s);
 	else {
 		in->out[0].dtype = f->truth ? DT_BOOL : t;
@@ -83,8 +84,14 @@ static int infer_kernel(Infer *in)
 	return infer_dtypes(in, &t) && infer_shapes(in, &in->out[0].shape) && infer_formula(in, t);
 }
 
+Tensor *b_formula(Build *b, const char *name, const char *expr, Tensor *const *in, int n)
+{
+	AttrVal *v = b_attrs(b, OP_kernel, "name", attr_str(name), "expr", attr_str(expr), NULL);
+	return ir_op(b, OP_kernel, in, n, v, NULL)->out.at[0];
+}
+
 /* g d, where d is the derivative by one operand; of the operands only those go in that it reads */
-static Tensor *slope(Grad *gr, Op *op, const Formula *d)
+static Tensor *slope(Grad *gr, Op *op, const char *name, const Formula *d)
 {
 	Arena *mem = gr->b.ir->mem;
 	int n = op->in.n, count, *from = NEWN(mem, int, n + 1);
@@ -94,26 +101,28 @@ static Tensor *slope(Grad *gr, Op *op, const Formula *d)
 	for (int i = 0; i < count; i++) in[i] = from[i] == n ? grad_of(gr, op, 0) : grad_fwd(gr, op->in.at[from[i]]);
 	Buf text = buf_new(mem);
 	formula_put(f, &text);
-	const char *name = arena_printf(mem, "%s_grad", op_attr(op, "name")->s);
-	return ir_op(&gr->b, OP_kernel, in, count, b_attrs(&gr->b, OP_kernel, "name", attr_str(name), "expr", attr_str(text.s), NULL), NULL)->out.at[0];
+	return b_formula(&gr->b, name, text.s, in, count);
 }
 
-static void grad_kernel(Grad *gr, Op *op)
+void grad_formula(Grad *gr, Op *op, const char *name, const Formula *f)
 {
 	Arena *mem = gr->b.ir->mem;
-	const Formula *f = formula_of(mem, op);
-	if (f->truth) {
-		grad_refuse(gr, op, "the result is a truth value");
-		return;
-	}
 	for (int i = 0; i < op->in.n; i++) {
 		if (!grad_wanted(gr, op, i)) continue;
 		const Formula *d = formula_diff(mem, f, i);
 		if (formula_is(d, 0)) grad_add(gr, op, i, b_zeros(&gr->b, op->in.at[i]->spec));
 		else if (formula_is(d, 1)) grad_add(gr, op, i, grad_of(gr, op, 0));
 		else if (d->size + 2 > FORMULA_SIZE || d->depth + 1 > FORMULA_DEPTH) grad_refuse(gr, op, "its derivative is too large");
-		else grad_add(gr, op, i, slope(gr, op, d));
+		else grad_add(gr, op, i, slope(gr, op, name, d));
 	}
+}
+
+static void grad_kernel(Grad *gr, Op *op)
+{
+	Arena *mem = gr->b.ir->mem;
+	const Formula *f = formula_of(mem, op);
+	if (f->truth) grad_refuse(gr, op, "the result is a truth value");
+	else grad_formula(gr, op, arena_printf(mem, "%s_grad", op_attr(op, "name")->s), f);
 }
 
 OPDEF(kernel, .type = "Kernel", .family = "control", .traits = PURE | ELTWISE | INTERNAL,

@@ -28,11 +28,13 @@ static void grad_softmax(Grad *gr, Op *op)
 	grad_add(gr, op, 0, softmax_grad(&gr->b, grad_fwd(gr, op->out.at[0]), grad_of(gr, op, 0), op_attr(op, "axis")));
 }
 
-static void emit_softmax(Emit *e, const Op *op)
+static void emit_soft(Emit *e, const Op *op, int log)
 {
 	const char *d = emit_axis(e, op->in.at[0], (int)op_attr(op, "axis")->i);
-	emit_rt(e, op, "softmax(ln, &%s, %s, %s)", d, emit_in(e, op, 0), emit_out(e, op, 0));
+	emit_rt(e, op, "softmax(ln, &%s, %d, %s, %s)", d, log, emit_in(e, op, 0), emit_out(e, op, 0));
 }
+static void emit_softmax(Emit *e, const Op *op) { emit_soft(e, op, 0); }
+static void emit_log_softmax(Emit *e, const Op *op) { emit_soft(e, op, 1); }
 
 OPDEF(softmax, .type = "Softmax", .family = "loss", .params = PARAMS({ "t", P_TENSOR }, { "axis", P_INT }), .traits = PURE,
 	.infer = infer_softmax, .grad = grad_softmax, .emit = emit_softmax, .flops = 12, .sample = { -2, 2 },
@@ -66,6 +68,21 @@ static int infer_softmax_grad(Infer *in)
 OPDEF(softmax_grad, .type = "SoftmaxGrad", .family = "loss", .params = PARAMS({ "y", P_TENSOR }, { "dy", P_TENSOR }, { "axis", P_INT }),
 	.traits = PURE | INTERNAL, .infer = infer_softmax_grad, .grad = grad_softmax_grad, .emit = emit_softmax_grad, .flops = 4, .sample = { -2, 2 },
 	.doc = "Gradient of softmax from its result.", .formula = "y * (dy - sum dy y)");
+
+/* dx = g - e^y sum g */
+static void grad_log_softmax(Grad *gr, Op *op)
+{
+	Build *b = &gr->b;
+	Tensor *g = grad_of(gr, op, 0), *p = b_op1(b, OP_exp, grad_fwd(gr, op->out.at[0]));
+	Tensor *sum = b_sum(b, g, 1u << op_attr(op, "axis")->i, 1);
+	grad_add(gr, op, 0, b_op2(b, OP_sub, g, b_op2(b, OP_mul, p, sum)));
+}
+
+OPDEF(log_softmax, .type = "LogSoftmax", .family = "loss",
+	.params = PARAMS({ "t", P_TENSOR }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(-1) }), .traits = PURE,
+	.infer = infer_softmax, .grad = grad_log_softmax, .emit = emit_log_softmax, .flops = 12, .sample = { -2, 2 },
+	.doc = "Logarithm of `softmax`, by default along the last axis; accurate also where the softmax itself would round to 0.",
+	.formula = "y = x - m - ln sum e^(x-m), m = max x, dx = g - e^y * sum g");
 
 /* --- what losses share ------------------------------------------------------------------------------------------ */
 

@@ -96,7 +96,7 @@ struct OpDef {
 	 * Given for VIEWS, and for plain ops that a pass may turn into views (squeeze, split, …) */
 	int (*view)(const Op *op, const Layout *in, Layout *out);
 	void (*grad)(Grad *gr, Op *op);      /* adds to the gradients of op->in (compiler/ops/grad.h) */
-	void (*emit)(Emit *e, const Op *op); /* writes C (compiler/codegen/emit.h); ELTWISE ops have .expr instead */
+	void (*emit)(Emit *e, const Op *op); /* writes C (compiler/codegen/emit.h); ELTWISE ops have .expr, and this for float8 */
 	/* STRIDED ops that can't take every layout: does this one take operand i lying so; NULL: any layout */
 	int (*takes)(const Op *op, int i, const Layout *l);
 	Blocking blocking;
@@ -202,6 +202,7 @@ int infer_compare(Infer *in);            /* the same with bool result */
 int infer_need_float(Infer *in, int i);  /* 1, or 0 after a diagnostic naming op, operand and dtype */
 int infer_need_number(Infer *in, int i); /* float or int */
 int infer_need_int(Infer *in, int i);
+int infer_need_bits(Infer *in, int i);   /* integer or bool */
 int infer_need_indices(Infer *in, int i);    /* of a gather: i32, u32 or i64 */
 int infer_need_float8(Infer *in, int i);
 int infer_log2_scale(Infer *in, int i);  /* int32 of rank 0 (R98) */
@@ -220,6 +221,7 @@ int infer_scalar(Infer *in, const char *name);       /* a P_SCALAR given as a te
 int infer_word(Infer *in, const char *name, const char *const *words);  /* index of a P_STR's value; -1 after a diagnostic */
 int infer_seed(Infer *in, int i);                    /* uint32 of shape [2] */
 int infer_equal_shapes(Infer *in, int i, int j);
+int infer_fits(Infer *in, const char *name);         /* operand 0's integer type holds the number, cut off towards 0 */
 /* "in `Linear.build`, called from …" as a note; nothing for an empty chain */
 void diag_chain(Diags *ds, Diag *d, const Frame *chain);
 

@@ -1,6 +1,7 @@
 /* pooling.c — means and maxima over windows of images.
  *
- * The kernels know f32 and f64; 16-bit floats are widened and the result rounded once. */
+ * The kernels know f32, f64 and, for maxima, 64-bit integers; 16-bit floats are widened and the result rounded once, smaller
+ * integers pass through a float type that holds them. */
 #include "compiler/ops/grad.h"
 #include "compiler/ops/window.h"
 
@@ -42,7 +43,7 @@ static int check_windows(Infer *in, const Windows *w)
 static int open_pool(Infer *in, Windows *w)
 {
 	int64_t pads[2 * MAX_SPACE];
-	if (!infer_need_float(in, 0) || !(w->n = window_rank(in, 0))) return 0;
+	if (!(w->n = window_rank(in, 0))) return 0;
 	w->n -= lies_blocked(in->op, 1);                     /* blocks put an axis behind those of space */
 	if (!window_list(in, "kernel_size", w->n, 1, 1, w->k) || !window_list(in, "stride", w->n, 1, 1, w->stride) || !window_list(in, "padding", 2 * w->n, 0, 0, pads)) return 0;
 	for (int i = 0; i < w->n; i++) {
@@ -54,7 +55,7 @@ static int open_pool(Infer *in, Windows *w)
 	return only(in, "dilation", w->n, 1) && only(in, "in_dilations", w->n, 1) && only(in, "out_pads", 2 * w->n, 0);
 }
 
-static int infer_average_pool(Infer *in)
+static int infer_pool(Infer *in)
 {
 	Windows w = { 0 };
 	int64_t pads[2 * MAX_SPACE];
@@ -75,10 +76,12 @@ static int infer_average_pool(Infer *in)
 	return 1;
 }
 
+static int infer_average_pool(Infer *in) { return infer_need_float(in, 0) && infer_pool(in); }
+
 static int infer_max_pool(Infer *in)
 {
 	static const char *const orders[] = { "row", 0 };
-	return infer_word(in, "storage_order", orders) >= 0 && infer_average_pool(in);
+	return infer_word(in, "storage_order", orders) >= 0 && infer_need_number(in, 0) && infer_pool(in);
 }
 
 /* --- emission --------------------------------------------------------------------------------------------------------- */
@@ -126,9 +129,9 @@ static void emit_pool(Emit *e, const Op *op)
 static int lower_pool(Build *b, Op *op, Tensor **out)
 {
 	Tensor *wide[3];
-	DType t = op->in.at[0]->spec.dtype;
-	if (t == DT_F32 || t == DT_F64) return 0;
-	for (int i = 0; i < op->in.n; i++) wide[i] = b_cast(b, op->in.at[i], DT_F32);
+	DType t = op->in.at[0]->spec.dtype, by = dtype_is_int(t) && dtype_size(t) == 4 ? DT_F64 : DT_F32;
+	if (t == DT_F32 || dtype_size(t) == 8) return 0;
+	for (int i = 0; i < op->in.n; i++) wide[i] = b_cast(b, op->in.at[i], by);
 	out[0] = b_cast(b, ir_op(b, op->code, wide, op->in.n, op->attr, 0)->out.at[0], t);
 	return 1;
 }
@@ -198,7 +201,8 @@ OPDEF(average_pool, .type = "AveragePool", .family = "window", .params = PARAMS(
 
 OPDEF(max_pool, .type = "MaxPool", .family = "window", .params = PARAMS(POOL_PARAMS, { "storage_order", P_STR, OPTIONAL, STR_DEFAULT("row") }, BLOCKED_PARAM), .traits = PURE,
 	.infer = infer_max_pool, .grad = grad_max_pool, .lower = lower_pool, IN_BLOCKS, .emit = emit_pool, .flops = 1, .sample = { -1, 1 },
-	.doc = "Maximum over windows of images (N, C, D1…Dn); a NaN is handed on. Every element that equals the maximum receives its whole gradient. " POOL_RULES,
+	.doc = "Maximum over windows of images (N, C, D1…Dn) of floats or integers; a NaN is handed on. Every element that equals the "
+	       "maximum receives its whole gradient. " POOL_RULES,
 	.formula = "y[n,c,o] = max of t[n,c,i], i in window o; dt[i] = sum over windows that have i of g where t = y");
 
 OPDEF(average_pool_grad, .type = "AveragePoolGrad", .family = "window", .params = PARAMS({ "g", P_TENSOR }, { "size", P_INTS }, WINDOWS), .traits = PURE | INTERNAL,

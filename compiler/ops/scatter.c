@@ -82,7 +82,7 @@ static void check_reading(Build *b, const Op *op) { check_positions(b, op, op->i
 /* memory of its own that holds what t does: a number spread over a shape is spread once more, not copied */
 static Tensor *own_copy(Build *b, Tensor *t)
 {
-	if (t->def && t->def->code == OP_broadcast) return b_broadcast(b, t->def->in.at[0], t->spec.shape);
+	if (t->def && t->def->code == OP_expand) return b_broadcast(b, t->def->in.at[0], t->spec.shape);
 	return b_op1(b, OP_copy, t);
 }
 

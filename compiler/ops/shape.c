@@ -241,15 +241,23 @@ OPDEF(transpose, .type = "Transpose", .type_inplace = "TransposeInplace", .famil
 	.doc = "Axes in another order: axis i of the result is axis permutation[i] of the operand. Without a permutation all axes are reversed, as `.T` does.",
 	.formula = "y.shape[i] = x.shape[p[i]], dx = transpose(g) by the inverse");
 
-/* --- concat, split ------------------------------------------------------------------------------------------ */
+/* --- concat, stack, split ------------------------------------------------------------------------------------------ */
 
-static int concat_mismatch(Infer *in, int i, DiagCode code, const char *what)
+static int join_mismatch(Infer *in, int i, DiagCode code, const char *what)
 {
 	Ir *ir = in->b->ir;
 	Spec a = infer_in(in, 0), b = infer_in(in, i);
-	Diag *d = infer_error(in, code, "tensors of `concat` have different %s", what);
+	Diag *d = infer_error(in, code, "tensors of `%s` have different %s", in->def->name, what);
 	diag_label(ir->ds, d, "%s against %s", spec_str(ir->mem, a.dtype, a.shape), spec_str(ir->mem, b.dtype, b.shape));
 	return 0;
+}
+
+static Shape with_axis(Shape s, int axis, int64_t len)
+{
+	memmove(s.dim + axis + 1, s.dim + axis, (size_t)(s.rank - axis) * sizeof *s.dim);
+	s.dim[axis] = len;
+	s.rank++;
+	return s;
 }
 
 static int infer_concat(Infer *in)
@@ -260,10 +268,10 @@ static int infer_concat(Infer *in)
 	if (!infer_axis(in, op_attr(in->op, "axis")->i, x.shape.rank, &axis)) return 0;
 	for (int i = 1; i < in->op->in.n; i++) {
 		Spec t = infer_in(in, i);
-		if (t.dtype != x.dtype) return concat_mismatch(in, i, E0303, "element types");
-		if (t.shape.rank != x.shape.rank) return concat_mismatch(in, i, E0313, "ranks");
+		if (t.dtype != x.dtype) return join_mismatch(in, i, E0303, "element types");
+		if (t.shape.rank != x.shape.rank) return join_mismatch(in, i, E0313, "ranks");
 		for (int k = 0; k < x.shape.rank; k++)
-			if (k != axis && t.shape.dim[k] != x.shape.dim[k]) return concat_mismatch(in, i, E0311, "lengths beside the joined axis");
+			if (k != axis && t.shape.dim[k] != x.shape.dim[k]) return join_mismatch(in, i, E0311, "lengths beside the joined axis");
 		if (__builtin_add_overflow(x.shape.dim[axis], t.shape.dim[axis], &x.shape.dim[axis])) x.shape.dim[axis] = INT64_MAX;
 	}
 	in->out[0] = (Spec){ .dtype = x.dtype, .shape = x.shape };
@@ -282,7 +290,8 @@ static void grad_concat(Grad *gr, Op *op)
 	}
 }
 
-static void emit_concat(Emit *e, const Op *op)
+/* the operands, one behind the other along the axis; one that they lack is 1 long in each */
+static void emit_join(Emit *e, const Op *op)
 {
 	const Spec *y = &op->out.at[0]->spec;
 	int axis = (int)op_attr(op, "axis")->i;
@@ -291,6 +300,11 @@ static void emit_concat(Emit *e, const Op *op)
 	for (int i = 0; i < op->in.n; i++) {
 		Layout x = emit_layout(e, op->in.at[i]);
 		Shape s = op->in.at[i]->spec.shape;
+		if (s.rank < y->shape.rank) {
+			s = with_axis(s, axis, 1);
+			memmove(x.stride + axis + 1, x.stride + axis, (size_t)(s.rank - 1 - axis) * sizeof *x.stride);
+			x.stride[axis] = 0;
+		}
 		emit_strided(e, op, (int)dtype_size(y->dtype), s, emit_in(e, op, i), x.stride, emit_offset(e, emit_out(e, op, 0), at * ds[axis]), ds);
 		at += s.dim[axis];
 	}
@@ -305,10 +319,44 @@ static int view_concat(const Op *op, const Layout *in, Layout *out)
 
 OPDEF(concat, .type = "Concat", .type_inplace = "ConcatInplace", .family = "shape",
 	.params = PARAMS({ "ts", P_TENSORS }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }), .traits = PURE | MOVES | STRIDED, .inplace = VIEWS,
-	.infer = infer_concat, .view = view_concat, .grad = grad_concat, .emit = emit_concat, .sample = { -2, 2 },
+	.infer = infer_concat, .view = view_concat, .grad = grad_concat, .emit = emit_join, .sample = { -2, 2 },
 	.doc = "Tensors joined along an axis. They agree in dtype, rank and every other axis. What is written through the result of `concat_` goes to the tensors it "
 	       "shows, which may be parts of one tensor; none may be a constant, and no element may be shown twice.",
 	.formula = "y = t0 | t1 | …, dti = the part of g where ti lies");
+
+static int infer_stack(Infer *in)
+{
+	int axis, n = in->op->in.n;
+	if (!n) return infer_error(in, E0314, "`stack` needs at least one tensor"), 0;
+	Spec x = infer_in(in, 0);
+	if (x.shape.rank == MAX_RANK) return infer_error(in, E0313, "`stack` adds an axis, and a tensor has at most %d", MAX_RANK), 0;
+	if (!infer_axis(in, op_attr(in->op, "axis")->i, x.shape.rank + 1, &axis)) return 0;
+	for (int i = 1; i < n; i++) {
+		if (infer_in(in, i).dtype != x.dtype) return join_mismatch(in, i, E0303, "element types");
+		if (!shape_eq(infer_in(in, i).shape, x.shape)) return join_mismatch(in, i, E0311, "shapes");
+	}
+	in->out[0] = (Spec){ .dtype = x.dtype, .shape = with_axis(x.shape, axis, n) };
+	infer_set_int(in, "axis", axis);
+	return 1;
+}
+
+static void grad_stack(Grad *gr, Op *op)
+{
+	Build *b = &gr->b;
+	int axis = (int)op_attr(op, "axis")->i;
+	for (int i = 0; i < op->in.n; i++) {
+		if (!grad_wanted(gr, op, i)) continue;
+		Tensor *part = b_slice(b, grad_of(gr, op, 0), axis, i, i + 1);
+		grad_add(gr, op, i, b_reshape(b, part, op->in.at[i]->spec.shape));
+	}
+}
+
+OPDEF(stack, .type = "Stack", .family = "shape",
+	.params = PARAMS({ "ts", P_TENSORS }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }), .traits = PURE | STRIDED,
+	.infer = infer_stack, .grad = grad_stack, .emit = emit_join, .sample = { -2, 2 },
+	.doc = "Tensors of one dtype and shape, one behind the other along a new axis; `axis` is its place in the result. "
+	       "`concat` joins along an axis that is there.",
+	.formula = "y[…, i, …] = ti, dti = g[…, i, …]");
 
 static int bad_split(Infer *in, const char *label)
 {
@@ -399,23 +447,50 @@ OPDEF(split, .type = "Split", .family = "shape",
 	       "(positive, adding up to the axis).",
 	.formula = "y0 | y1 | … = x, dx = concat(g0, g1, …)");
 
-/* --- broadcast, copy (made by transforms and passes) ----------------------------------------------------------- */
+/* --- expand ---------------------------------------------------------------------------------------------------- */
 
-static int infer_repeat_values(Infer *in)
+static int bad_expand(Infer *in, const char *label)
+{
+	Diag *d = infer_error(in, E0310, "invalid `shape` for `expand`");
+	diag_label(in->b->ir->ds, d, "%s", label);
+	return 0;
+}
+
+/* -1 is the length that the operand has there, counted from the last axis as broadcasting does */
+static int expand_shape(Infer *in, Shape *s)
 {
 	const AttrVal *v = op_attr(in->op, "shape");
-	Spec x = infer_in(in, 0);
-	Shape s = { .rank = v->ints.n }, sum;
-	for (int i = 0; i < s.rank && i < MAX_RANK; i++) s.dim[i] = v->ints.at[i];
-	if (s.rank > MAX_RANK || !shape_broadcast(x.shape, s, &sum) || !shape_eq(sum, s)) {
-		infer_error(in, E0302, "shape %s does not broadcast to %s", shape_str(in->b->ir->mem, x.shape), shape_str(in->b->ir->mem, s));
-		return 0;
+	Arena *a = in->b->ir->mem;
+	Shape x = infer_in(in, 0).shape;
+	if (v->ints.n > MAX_RANK) return bad_expand(in, arena_printf(a, "a tensor has at most %d axes", MAX_RANK));
+	s->rank = v->ints.n;
+	for (int i = 0; i < s->rank; i++) {
+		int at = i - s->rank + x.rank;
+		s->dim[i] = v->ints.at[i];
+		if (s->dim[i] < -1) return bad_expand(in, "entries are lengths, or -1");
+		if (s->dim[i] == -1 && at < 0) return bad_expand(in, arena_printf(a, "-1 keeps the length of an axis, and axis %d is new", i));
+		if (s->dim[i] == -1) s->dim[i] = x.dim[at];
 	}
-	in->out[0] = (Spec){ .dtype = x.dtype, .shape = s };
 	return 1;
 }
 
-static int view_broadcast(const Op *op, const Layout *in, Layout *out)
+static int infer_expand(Infer *in)
+{
+	Spec x = infer_in(in, 0);
+	Shape s, sum;
+	if (!expand_shape(in, &s)) return 0;
+	if (!shape_broadcast(x.shape, s, &sum)) {
+		Ir *ir = in->b->ir;
+		Diag *d = infer_error(in, E0302, "shape %s does not broadcast to %s", shape_str(ir->mem, x.shape), shape_str(ir->mem, s));
+		diag_help(ir->ds, d, (Span){ 0, 0, 0 }, "shapes are aligned at their last axes; only axes of length 1 are repeated, and new ones in front");
+		return 0;
+	}
+	in->out[0] = (Spec){ .dtype = x.dtype, .shape = sum };
+	infer_set_ints(in, "shape", sum.dim, sum.rank);
+	return 1;
+}
+
+static int view_expand(const Op *op, const Layout *in, Layout *out)
 {
 	Shape from = op->in.at[0]->spec.shape, to = op->out.at[0]->spec.shape;
 	int extra = to.rank - from.rank;
@@ -425,14 +500,30 @@ static int view_broadcast(const Op *op, const Layout *in, Layout *out)
 	return 1;
 }
 
-static void grad_broadcast(Grad *gr, Op *op)
+static void grad_expand(Grad *gr, Op *op)
 {
 	grad_add(gr, op, 0, grad_of(gr, op, 0));
 }
 
-OPDEF(broadcast, .type = "Broadcast", .family = "shape", .params = PARAMS({ "t", P_TENSOR }, { "shape", P_SHAPE }),
-	.traits = PURE | ELTWISE | INTERNAL, .infer = infer_repeat_values, .view = view_broadcast, .grad = grad_broadcast, .expr = "t",
-	.sample = { -2, 2 }, .doc = "Values repeated to a shape that the operand's broadcasts to.", .formula = "y = x, dx = sum of g over stretched axes");
+/* of float8, which no formula computes with */
+static void emit_expand(Emit *e, const Op *op)
+{
+	const Spec *y = &op->out.at[0]->spec;
+	Layout x = emit_layout(e, op->in.at[0]), seen;
+	int64_t ds[MAX_RANK];
+	view_expand(op, &x, &seen);
+	row_major(y->shape, ds);
+	emit_strided(e, op, (int)dtype_size(y->dtype), y->shape, emit_in(e, op, 0), seen.stride, emit_out(e, op, 0), ds);
+}
+
+OPDEF(expand, .type = "Expand", .family = "shape", .alias = "broadcast_to",
+	.params = PARAMS({ "t", P_TENSOR }, { "shape", P_SHAPE }), .traits = PURE | ELTWISE, .infer = infer_expand,
+	.view = view_expand, .grad = grad_expand, .emit = emit_expand, .expr = "t", .sample = { -2, 2 },
+	.doc = "The values repeated along axes of length 1 and along new axes in front. The result has the shape that the operand's "
+	       "shape and `shape` broadcast to; an entry of -1 keeps the operand's length, and so does 1.",
+	.formula = "y = x, dx = sum of g over stretched axes");
+
+/* --- copy (made by passes) ---------------------------------------------------------------------------------------- */
 
 static void grad_copy(Grad *gr, Op *op) { grad_add(gr, op, 0, grad_of(gr, op, 0)); }
 

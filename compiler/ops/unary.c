@@ -2,6 +2,7 @@
  *
  * What an op computes is its .expr; gradients are built from other ops of the table. */
 #include "compiler/codegen/emit.h"
+#include "compiler/ops/formula.h"
 #include "compiler/ops/grad.h"
 
 #include <math.h>
@@ -14,6 +15,13 @@ static int infer_number(Infer *in) { return infer_need_number(in, 0) && infer_sa
 
 static Tensor *x_of(Grad *gr, Op *op) { return grad_fwd(gr, op->in.at[0]); }
 static Tensor *y_of(Grad *gr, Op *op) { return grad_fwd(gr, op->out.at[0]); }
+
+/* the derivative is the one that the vector-maths table has, over the operand */
+static void grad_prim(Grad *gr, Op *op, FusePrim p, const char *name)
+{
+	Arena *mem = gr->b.ir->mem;
+	grad_formula(gr, op, name, formula_prim(mem, p, formula_arg(mem, 0, 0), NULL, NULL));
+}
 
 /* the function is constant almost everywhere */
 static void grad_zero(Grad *gr, Op *op)
@@ -91,6 +99,25 @@ OPDEF(cos, .type = "Cos", .family = "unary", .params = ONE_TENSOR, .traits = PUR
 	.infer = infer_float, .grad = grad_cos, .expr = "cos(t)", .flops = 12, .sample = { -3, 3 },
 	.doc = "Cosine of each element, in radians.", .formula = "y = cos(x), dx = -g * sin(x)");
 
+static void grad_asin(Grad *gr, Op *op) { grad_prim(gr, op, FP_asin, "AsinGrad"); }
+static void grad_acos(Grad *gr, Op *op) { grad_prim(gr, op, FP_acos, "AcosGrad"); }
+static void grad_atan(Grad *gr, Op *op) { grad_prim(gr, op, FP_atan, "AtanGrad"); }
+
+OPDEF(asin, .type = "Asin", .family = "unary", .params = ONE_TENSOR, .traits = PURE | ELTWISE,
+	.infer = infer_float, .grad = grad_asin, .expr = "asin(t)", .flops = 14, .sample = { -0.9, 0.9 },
+	.doc = "Inverse sine, in radians from -pi/2 to pi/2; NaN outside [-1, 1]. Its gradient is infinite at -1 and 1.",
+	.formula = "y = asin(x), dx = g / sqrt((1 - x) (1 + x))");
+
+OPDEF(acos, .type = "Acos", .family = "unary", .params = ONE_TENSOR, .traits = PURE | ELTWISE,
+	.infer = infer_float, .grad = grad_acos, .expr = "acos(t)", .flops = 14, .sample = { -0.9, 0.9 },
+	.doc = "Inverse cosine, in radians from 0 to pi; NaN outside [-1, 1]. Its gradient is infinite at -1 and 1.",
+	.formula = "y = acos(x), dx = -g / sqrt((1 - x) (1 + x))");
+
+OPDEF(atan, .type = "Atan", .family = "unary", .params = ONE_TENSOR, .traits = PURE | ELTWISE,
+	.infer = infer_float, .grad = grad_atan, .expr = "atan(t)", .flops = 14, .sample = { -3, 3 },
+	.doc = "Inverse tangent, in radians from -pi/2 to pi/2, which infinities give.",
+	.formula = "y = atan(x), dx = g / (1 + x^2)");
+
 static void grad_exp(Grad *gr, Op *op)
 {
 	grad_add(gr, op, 0, b_op2(&gr->b, OP_mul, grad_of(gr, op, 0), y_of(gr, op)));
@@ -143,6 +170,23 @@ static void grad_tanh(Grad *gr, Op *op)
 OPDEF(tanh, .type = "Tanh", .family = "unary", .params = ONE_TENSOR, .traits = PURE | ELTWISE,
 	.infer = infer_float, .grad = grad_tanh, .expr = "tanh(t)", .flops = 10, .sample = { -2, 2 },
 	.doc = "Hyperbolic tangent of each element.", .formula = "y = tanh x, dx = g * (1 - y^2)");
+
+static void grad_erf(Grad *gr, Op *op) { grad_prim(gr, op, FP_erf, "ErfGrad"); }
+
+OPDEF(erf, .type = "Erf", .family = "unary", .params = ONE_TENSOR, .traits = PURE | ELTWISE,
+	.infer = infer_float, .grad = grad_erf, .expr = "erf(t)", .flops = 16, .sample = { -2, 2 },
+	.doc = "Error function of each element: between -1 and 1.",
+	.formula = "y = 2/sqrt(pi) * integral of e^(-t^2), t = 0 … x; dx = g * 2/sqrt(pi) * e^(-x^2)");
+
+static void grad_recip(Grad *gr, Op *op)
+{
+	Tensor *in[] = { grad_of(gr, op, 0), y_of(gr, op) };
+	grad_add(gr, op, 0, b_formula(&gr->b, "ReciprocalGrad", "neg(mul(ts0, mul(ts1, ts1)))", in, 2));
+}
+
+OPDEF(recip, .type = "Reciprocal", .family = "unary", .alias = "reciprocal", .params = ONE_TENSOR, .traits = PURE | ELTWISE,
+	.infer = infer_float, .grad = grad_recip, .expr = "recip(t)", .flops = 4, .sample = { 0.3, 3 },
+	.doc = "One divided by the element: an infinity with the sign of a zero.", .formula = "y = 1 / x, dx = -g * y^2");
 
 /* --- copies ------------------------------------------------------------------------------------------------ */
 
@@ -203,12 +247,26 @@ OPDEF(logical_not, .type = "Not", .family = "compare", .params = ONE_TENSOR, .tr
 
 /* --- clip, increment_mod -------------------------------------------------------------------------------------- */
 
+/* of integers, a bound is one of them, or missing; from 2^53 on whole numbers are not exact as they come here */
+static int bound_fits(Infer *in, const char *name, double missing)
+{
+	double x = op_attr(in->op, name)->f;
+	if (!dtype_is_int(infer_in(in, 0).dtype) || x == missing) return 1;
+	if (!infer_fits(in, name)) return 0;
+	if (x == trunc(x) && fabs(x) < 9007199254740992.0) return 1;
+	Buf b = buf_new(in->b->ir->mem);
+	buf_float(&b, x);
+	Diag *d = infer_error(in, E0310, "`%s` of `clip` of integers must be a whole number below 2^53", name);
+	diag_label(in->b->ir->ds, d, "got %s", b.s);
+	return 0;
+}
+
 static double clamp16(double x) { return x < -65504 ? -65504 : x > 65504 ? 65504 : x; }
 
 static int infer_clip(Infer *in)
 {
 	AttrVal *lo = &in->op->attr[op_param(in->def, "min")], *hi = &in->op->attr[op_param(in->def, "max")];
-	if (!infer_need_float(in, 0)) return 0;
+	if (!infer_need_number(in, 0) || !bound_fits(in, "min", -INFINITY) || !bound_fits(in, "max", INFINITY)) return 0;
 	if (!(lo->f <= hi->f)) {
 		infer_error(in, E0310, "`min` of `clip` is above `max`");
 		return 0;
@@ -234,29 +292,16 @@ OPDEF(clip, .type = "Clip", .family = "unary", .alias = "clamp", .traits = PURE 
 	.params = PARAMS({ "t", P_TENSOR }, { "min", P_FLOAT, OPTIONAL, FLOAT_DEFAULT(-INFINITY) }, { "max", P_FLOAT, OPTIONAL, FLOAT_DEFAULT(INFINITY) }),
 	.infer = infer_clip, .grad = grad_clip, .expr = "clamp(t, min, max)",           /* a NaN, and a zero with its sign, come out as they are */
 	.flops = 2, .sample = { -2, 2 },
-	.doc = "Each element brought into [min, max]; NaN stays NaN. Bounds of an f16 tensor are first brought into the range of f16. "
+	.doc = "Each element brought into [min, max]; NaN stays NaN. Bounds of an f16 tensor are first brought into the range of f16; "
+	       "those of an integer tensor are whole numbers of its type. "
 	       "No gradient passes where the result equals a bound. `min` above `max` is an error.",
 	.formula = "y = min(max(x, lo), hi), dx = g where y is neither bound, else 0");
-
-/* the attribute, cut off towards 0, as an integer of the tensor's dtype */
-static int fits(Infer *in, const char *name)
-{
-	DType t = infer_in(in, 0).dtype;
-	int sign = dtype_info[t].cls == 'i', bits = 8 * (int)dtype_size(t);
-	double x = op_attr(in->op, name)->f;
-	if (!dtype_is_int(t) || (trunc(x) >= (sign ? -ldexp(1, bits - 1) : 0) && trunc(x) < ldexp(1, bits - sign))) return 1;
-	Buf b = buf_new(in->b->ir->mem);
-	buf_float(&b, x);
-	Diag *d = infer_error(in, E0310, "`%s` of `increment_mod` does not fit the tensor", name);
-	diag_label(in->b->ir->ds, d, "%s is no %s", b.s, dtype_info[t].name);
-	return 0;
-}
 
 static int infer_increment_mod(Infer *in)
 {
 	DType t = infer_in(in, 0).dtype;
 	double m = op_attr(in->op, "modulus")->f;
-	if (!infer_need_number(in, 0) || !fits(in, "increment") || !fits(in, "modulus")) return 0;
+	if (!infer_need_number(in, 0) || !infer_fits(in, "increment") || !infer_fits(in, "modulus")) return 0;
 	if (m != m || (dtype_is_int(t) ? m > -1 && m < 1 : m == 0)) {
 		infer_error(in, E0310, m != m ? "`modulus` of `increment_mod` is not a number" : "`modulus` of `increment_mod` is zero");
 		return 0;

@@ -402,7 +402,7 @@ static void copy_f8(Fuse *f, Op *op)
 	int mark = f->g->ops.n;
 	Tensor *t;
 
-	if (!op_is(op, ELTWISE) || is_view_form(op) || !copies_f8(op)) return;
+	if (!op_is(op, ELTWISE) || is_view_form(op) || !copies_f8(op) || op_def(op)->emit) return;
 	t = ir_op(&b, OP_copy, op->in.at, 1, NULL, NULL)->out.at[0];
 	rewrite_replace(&f->rw, op, &t, mark);
 }

@@ -147,7 +147,8 @@ static int prim(Bind *b, FusePrim f, int x, int y, int z)
 	double u, v = 0, r;
 
 	if (b->failed) return 0;
-	if (fuse_prim[f].only_float && !is_float_class(b->cls)) return fail(b, "a function of floats on integers");
+	int real = is_float_class(b->cls);
+	if (!prim_takes(f, real)) return fail(b, real ? "a function of integers on floats" : "a function of floats on integers");
 	if (known(b, x, &u) && (fuse_prim[f].arity == 1 || known(b, y, &v)) && fuse_prim[f].arity < 3 && fold(f, u, v, &r))
 		return literal(b, r);
 	if (f == FP_mul && known(b, x, &u) && u == 1) return to_class(b, y, b->cls);      /* factors that were left out */

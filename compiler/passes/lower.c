@@ -21,7 +21,7 @@ static void drop_unread_fills(PassCx *cx, Graph *g)
 
 	for (int i = 0; i < g->ops.n; i++) {
 		OpCode code = g->ops.at[i]->code;
-		dead[i] = (code == OP_init || code == OP_broadcast) && !is_used(g->ops.at[i]->out.at[0]);
+		dead[i] = (code == OP_init || code == OP_expand) && !is_used(g->ops.at[i]->out.at[0]);
 		any |= dead[i];
 	}
 	if (any) ir_remove_ops(g, dead);

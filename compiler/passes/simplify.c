@@ -16,7 +16,7 @@ static int number(const Tensor *t, double *x)
 {
 	for (int steps = 0; steps < 8 && t->def; steps++) {
 		int code = t->def->code;
-		if (t->def->inplace || (code != OP_broadcast && code != OP_reshape && code != OP_identity)) return 0;
+		if (t->def->inplace || (code != OP_expand && code != OP_reshape && code != OP_identity)) return 0;
 		t = t->def->in.at[0];
 	}
 	return constant_value(t, x);
@@ -154,7 +154,7 @@ static const Rule rules[] = {
 	{ OP_detach, first, "detach(x) = x" },
 	{ OP_copy, first, "copy(x) = x" },
 	{ OP_cast, first, "a cast to the same dtype" },
-	{ OP_broadcast, first, "a broadcast to the same shape" },
+	{ OP_expand, first, "a broadcast to the same shape" },
 	{ OP_squeeze, first, "nothing to squeeze" },
 	{ OP_add, add_zero, "x + 0 = x" },
 	{ OP_sub, sub_zero, "x - 0 = x" },

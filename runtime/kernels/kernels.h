@@ -83,7 +83,9 @@ typedef struct RowIsa {
 	/* y = e^(x - m), returns Σ y; y may be x */
 	double (*exp_sum_f32)(float *y, const float *x, float m, long n);
 	double (*exp_sum_f64)(double *y, const double *x, double m, long n);
-	/* y = x s;  dx = y (g - dot) */
+	/* y = x - m - l;  y = x s;  dx = y (g - dot) */
+	void (*shift_f32)(float *y, const float *x, float m, float l, long n);
+	void (*shift_f64)(double *y, const double *x, double m, double l, long n);
 	void (*scale_f32)(float *y, const float *x, float s, long n);
 	void (*scale_f64)(double *y, const double *x, double s, long n);
 	void (*back_f32)(float *dx, const float *y, const float *g, float dot, long n);
@@ -184,7 +186,7 @@ int k_argmax(struct pxlrt_lane *, const struct pxlrt_axis *, int, const void *, 
 int k_topk(struct pxlrt_lane *, const struct pxlrt_axis *, long, int, const void *, void *, int *);
 int k_median(struct pxlrt_lane *, const struct pxlrt_axis *, const void *, void *, int *);
 int k_histogram(struct pxlrt_lane *, int, int, int, const double *, const void *, long, unsigned *);
-int k_softmax(struct pxlrt_lane *, const struct pxlrt_axis *, const void *, void *);
+int k_softmax(struct pxlrt_lane *, const struct pxlrt_axis *, int, const void *, void *);
 int k_softmax_grad(struct pxlrt_lane *, const struct pxlrt_axis *, const void *, const void *, void *);
 int k_group_norm(struct pxlrt_lane *, const struct pxlrt_norm *, const void *, const void *, const void *, void *);
 int k_group_norm_back(struct pxlrt_lane *, const struct pxlrt_norm *, const void *, const void *, const void *, void *, void *, void *);

@@ -1,4 +1,4 @@
-/* pooling.c — means and maxima over windows, and their gradients.
+/* pooling.c — means and maxima over windows, and their gradients; of 64-bit integers maxima alone.
  *
  * The last two axes are a plane, whose rows vec/pool.h does; the other axes' windows say which planes come together.
  * A maximum or sum takes in plane after plane, and a mean divides at the end.  Padding counts for nothing; no window
@@ -73,7 +73,27 @@ static Rows rows_at(long rows, long lo, long hi)
 	return r;
 }
 
-#define POOL(S, T) \
+/* what windows take from plane x, in rows [i0, i1) of plane y; more: y holds what other planes gave */
+#define INT_MAX_ROWS(S, T) \
+static void max_rows_##S(T *y, const T *x, const PoolPlane *p, long i0, long i1, T *acc, int more) \
+{ \
+	const PoolAxis *v = &p->axis[0], *h = &p->axis[1]; \
+	(void)acc; \
+	for (long i = i0; i < i1; i++) \
+		for (long j = 0; j < h->y; j++) { \
+			long r0 = max_l(i * v->stride - v->pad, 0), r1 = min_l(i * v->stride - v->pad + v->k, v->x); \
+			long c0 = max_l(j * h->stride - h->pad, 0), c1 = min_l(j * h->stride - h->pad + h->k, h->x); \
+			T most = more ? y[i * h->y + j] : x[r0 * h->x + c0]; \
+			for (long r = r0; r < r1; r++) \
+				for (long c = c0; c < c1; c++) most = x[r * h->x + c] > most ? x[r * h->x + c] : most; \
+			y[i * h->y + j] = most; \
+		} \
+}
+INT_MAX_ROWS(i64, i64)
+INT_MAX_ROWS(u64, u64)
+
+/* `take` does rows of one plane, `divide` what is left when all planes are in */
+#define POOL_PLANES(S, T, take, divide) \
 static int pool_##S(RtLane *ln, void *ctx, long lo, long hi) \
 { \
 	const Pool *p = ctx; \
@@ -86,13 +106,19 @@ static int pool_##S(RtLane *ln, void *ctx, long lo, long hi) \
 		T *y = (T *)(void *)p->to + r.plane * size; \
 		for (long k = 0; k < b.all; k++) { \
 			const T *x = (const T *)(const void *)p->x + channel * p->xs + plane_of(p, p->d->x, &b, k, &unused) * from; \
-			(p->largest ? p->isa->pool_##S->max : p->isa->pool_##S->sum)(y, x, &p->plane, r.from, r.to, acc, k > 0); \
+			(take)(y, x, &p->plane, r.from, r.to, acc, k > 0); \
 		} \
-		if (!p->largest) p->isa->pool_##S->divide(y, &p->plane, r.from, r.to, b.all); \
+		divide; \
 		lo += r.to - r.from; \
 	} \
 	return 0; \
-} \
+}
+POOL_PLANES(i64, i64, max_rows_i64, (void)0)
+POOL_PLANES(u64, u64, max_rows_u64, (void)0)
+
+#define POOL(S, T) \
+POOL_PLANES(S, T, p->largest ? p->isa->pool_##S->max : p->isa->pool_##S->sum, \
+            if (!p->largest) p->isa->pool_##S->divide(y, &p->plane, r.from, r.to, b.all)) \
 static int back_##S(RtLane *ln, void *ctx, long lo, long hi) \
 { \
 	const Pool *p = ctx; \
@@ -126,15 +152,15 @@ static Pool pool_open(RtLane *ln, const struct pxlrt_window *d, int largest)
 	return p;
 }
 
-/* rows of the side with these extents, over the pool; ns: of one element of a row */
-static int run(RtLane *ln, Pool *p, const long *dim, SpanBody f32, SpanBody f64)
+/* rows of the side with these extents, over the pool */
+static int run(RtLane *ln, Pool *p, const long *dim, SpanBody body)
 {
 	const struct pxlrt_window *d = p->d;
 	long rows = d->images * d->groups;
 	double taps = 1;
 	for (int i = 0; i < d->rank - 1; i++) rows *= dim[i];
 	for (int i = 0; i < d->rank; i++) taps *= (double)d->k[i];
-	return span_run(ln, d->xtype == DT_F64 ? f64 : f32, p, rows, piece_of(rows, 5 + taps * 0.1 * (double)dim[d->rank - 1]));
+	return span_run(ln, body, p, rows, piece_of(rows, 5 + taps * 0.1 * (double)dim[d->rank - 1]));
 }
 
 int k_pool(struct pxlrt_lane *lane, const struct pxlrt_window *d, int largest, const void *x, void *y)
@@ -142,7 +168,10 @@ int k_pool(struct pxlrt_lane *lane, const struct pxlrt_window *d, int largest, c
 	if (is_blocked(d)) return blocked_pool(lane, d, largest, x, y);
 	Pool p = pool_open(rt_lane(lane), d, largest);
 	p.x = x, p.to = y;
-	return run(rt_lane(lane), &p, d->y, pool_f32, pool_f64);
+	static const SpanBody of[PXLRT_NCLASS] = {
+		[PXLRT_F32] = pool_f32, [PXLRT_F64] = pool_f64, [PXLRT_I64] = pool_i64, [PXLRT_U64] = pool_u64
+	};
+	return run(rt_lane(lane), &p, d->y, of[class_of(d->xtype)]);
 }
 
 int k_average_back(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *dy, void *dx)
@@ -150,7 +179,7 @@ int k_average_back(struct pxlrt_lane *lane, const struct pxlrt_window *d, const 
 	if (is_blocked(d)) return blocked_average_back(lane, d, dy, dx);
 	Pool p = pool_open(rt_lane(lane), d, 0);
 	p.dy = dy, p.to = dx;
-	return run(rt_lane(lane), &p, d->x, back_f32, back_f64);
+	return run(rt_lane(lane), &p, d->x, d->xtype == DT_F64 ? back_f64 : back_f32);
 }
 
 int k_max_back(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void *x, const void *y, const void *dy, void *dx)
@@ -159,5 +188,5 @@ int k_max_back(struct pxlrt_lane *lane, const struct pxlrt_window *d, const void
 	if (d->relu) return RT_EINTERNAL;
 	Pool p = pool_open(rt_lane(lane), d, 1);
 	p.x = x, p.y = y, p.dy = dy, p.to = dx;
-	return run(rt_lane(lane), &p, d->x, back_f32, back_f64);
+	return run(rt_lane(lane), &p, d->x, d->xtype == DT_F64 ? back_f64 : back_f32);
 }

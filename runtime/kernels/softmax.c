@@ -1,4 +1,4 @@
-/* softmax.c — softmax along one axis and its gradient.
+/* softmax.c — softmax along one axis, its gradient, and its logarithm, which is x - m - ln Σ e^(x - m) of the maximum m.
  *
  * A line is x[o, :, i].  Lines that are contiguous (inner = 1) are taken one by one, f32 and f64 in place of
  * storage, 16-bit floats through blocks (if there is more than one,
@@ -10,13 +10,27 @@ typedef struct Soft {
 	const struct pxlrt *rt;
 	const Isa *isa;
 	const struct pxlrt_axis *d;
+	int log;                             /* the logarithm is wanted */
 	const char *x, *g;                   /* softmax: input; gradient: output of softmax, and incoming gradient */
 	char *y;
 } Soft;
 
+static double log_of(const Soft *s, double sum)
+{
+	s->rt->f64->log(&sum, &sum, 1);
+	return sum;
+}
+
 /* --- contiguous lines ---------------------------------------------------------------------------------------------- */
 
 #define SOFT_LINE(S, T, CLS) \
+static void log_line_##S(const Soft *s, T *y, const T *x, T m, long n) \
+{ \
+	double sum = 0; \
+	Block e; \
+	for (long i = 0; i < n; i += BLOCK_MAX) sum += s->isa->row->exp_sum_##S(e.S, x + i, m, min_l(BLOCK_MAX, n - i)); \
+	s->isa->row->shift_##S(y, x, m, (T)log_of(s, sum), n); \
+} \
 static void soft_line_##S(const Soft *s, long at, long n) \
 { \
 	const T *x = (const T *)(const void *)s->x + at; \
@@ -25,8 +39,8 @@ static void soft_line_##S(const Soft *s, long at, long n) \
 		s->isa->fold->max[CLS](&b, x + i, min_l(BLOCK_MAX, n - i)); \
 		m = b > m || b != b ? b : m; \
 	} \
-	double sum = s->isa->row->exp_sum_##S(y, x, m, n); \
-	s->isa->row->scale_##S(y, y, (T)(1 / sum), n); \
+	if (s->log) log_line_##S(s, y, x, m, n); \
+	else s->isa->row->scale_##S(y, y, (T)(1 / s->isa->row->exp_sum_##S(y, x, m, n)), n); \
 } \
 static void back_line_##S(const Soft *s, long at, long n) \
 { \
@@ -53,11 +67,12 @@ static void soft_block_half(const Soft *s, long at, long n)
 {
 	int t = s->d->dtype;
 	float m;
-	Block b;
+	Block b, e;
 	s->rt->ld[t](&b, elem(s, s->x, at), 1, n);
 	s->isa->fold->max[PXLRT_F32](&m, &b, n);
-	double sum = s->isa->row->exp_sum_f32(b.f32, b.f32, m, n);
-	s->isa->row->scale_f32(b.f32, b.f32, (float)(1 / sum), n);
+	double sum = s->isa->row->exp_sum_f32(e.f32, b.f32, m, n);
+	if (s->log) s->isa->row->shift_f32(b.f32, b.f32, m, (float)log_of(s, sum), n);
+	else s->isa->row->scale_f32(b.f32, e.f32, (float)(1 / sum), n);
 	s->rt->st[t](at_elem_mut(s->y, t, at), 1, &b, n);
 }
 
@@ -77,9 +92,11 @@ static void soft_line_half(const Soft *s, long at, long n)
 		for (long i = 0; i < n; i += BLOCK_MAX) {
 			long k = min_l(BLOCK_MAX, n - i);
 			s->rt->ld[t](&b, elem(s, s->x, at + i), 1, k);
-			double part = s->isa->row->exp_sum_f32(b.f32, b.f32, m, k);
+			double part = pass == 0 || !s->log ? s->isa->row->exp_sum_f32(b.f32, b.f32, m, k) : 0;
 			if (pass == 0) sum += part;
-			else s->isa->row->scale_f32(b.f32, b.f32, (float)(1 / sum), k), s->rt->st[t](at_elem_mut(s->y, t, at + i), 1, &b, k);
+			else if (s->log) s->isa->row->shift_f32(b.f32, b.f32, m, (float)log_of(s, sum), k);
+			else s->isa->row->scale_f32(b.f32, b.f32, (float)(1 / sum), k);
+			if (pass) s->rt->st[t](at_elem_mut(s->y, t, at + i), 1, &b, k);
 		}
 }
 
@@ -136,26 +153,31 @@ static void add_wide(const Soft *s, double *sum, int cls, const void *x, long n)
 	s->rt->f64->add(sum, sum, wide, n);
 }
 
-/* the exponentials stay in y where that holds them as they are */
+/* the exponentials of a softmax stay in y where that holds them unrounded */
 #define SOFT_COLUMNS(S, T, CLS) \
 static void soft_columns_##S(const Soft *s, long base, long n) \
 { \
-	Block room, m, inv; \
+	Block room, m, by; \
 	double sum[BLOCK_MAX] = { 0 }; \
-	int keep = is_native(s->d->dtype); \
+	int keep = is_native(s->d->dtype) && !s->log; \
 	s->rt->ld[s->d->dtype](&m, elem(s, s->x, base), 1, n); \
 	for (long r = 1; r < s->d->n; r++) s->rt->S->max(m.S, m.S, row_of(s, &room, s->x, base, r, n), n); \
 	for (long r = 0; r < s->d->n; r++) { \
-		T *y = row_to(s, &room, base, r); \
+		T *y = keep ? row_to(s, &room, base, r) : room.S; \
 		s->rt->S->sub(y, row_of(s, &room, s->x, base, r, n), m.S, n); \
 		s->rt->S->exp(y, y, n); \
 		add_wide(s, sum, CLS, y, n); \
 	} \
-	for (long j = 0; j < n; j++) inv.S[j] = (T)(1 / sum[j]); \
+	if (s->log) s->rt->f64->log(sum, sum, n); \
+	for (long j = 0; j < n; j++) by.S[j] = (T)(s->log ? sum[j] : 1 / sum[j]); \
 	for (long r = 0; r < s->d->n; r++) { \
 		T *y = row_to(s, &room, base, r); \
-		if (!keep) s->rt->S->sub(y, row_of(s, &room, s->x, base, r, n), m.S, n), s->rt->S->exp(y, y, n); \
-		s->rt->S->mul(y, y, inv.S, n); \
+		if (!keep) s->rt->S->sub(y, row_of(s, &room, s->x, base, r, n), m.S, n); \
+		if (s->log) s->rt->S->sub(y, y, by.S, n); \
+		else { \
+			if (!keep) s->rt->S->exp(y, y, n); \
+			s->rt->S->mul(y, y, by.S, n); \
+		} \
 		row_done(s, &room, base, r, n); \
 	} \
 } \
@@ -201,17 +223,20 @@ static int soft_body(RtLane *ln, void *ctx, long lo, long hi)
 	return 0;
 }
 
-static int soft_run(RtLane *ln, const struct pxlrt_axis *d, const void *x, const void *g, void *y)
+static int soft_run(RtLane *ln, const struct pxlrt_axis *d, int log, const void *x, const void *g, void *y)
 {
 	if (d->n <= 0 || d->inner <= 0) return 0;
-	Soft s = { table_of(ln), isa_of(ln), d, x, g, y };
+	Soft s = { table_of(ln), isa_of(ln), d, log, x, g, y };
 	long wide = strip(d), n = d->outer * ((d->inner + wide - 1) / wide);
 	return span_run(ln, soft_body, &s, n, piece_of(n, (double)(min_l(wide, d->inner) * d->n) * 0.5));
 }
 
-int k_softmax(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *x, void *y) { return soft_run(rt_lane(ln), d, x, NULL, y); }
+int k_softmax(struct pxlrt_lane *ln, const struct pxlrt_axis *d, int log, const void *x, void *y)
+{
+	return soft_run(rt_lane(ln), d, log, x, NULL, y);
+}
 
 int k_softmax_grad(struct pxlrt_lane *ln, const struct pxlrt_axis *d, const void *y, const void *dy, void *dx)
 {
-	return soft_run(rt_lane(ln), d, y, dy, dx);
+	return soft_run(rt_lane(ln), d, 0, y, dy, dx);
 }

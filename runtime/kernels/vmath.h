@@ -248,6 +248,39 @@ VM double sigmoid_f64(double x)
 	return (x < 0.0 ? e : 1.0) / d;
 }
 
+/* --- softplus: ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|); ln(1 + e) = w + w z P(z), w = e/(1 + e/2), z = w² ----------- */
+
+VM float log1p_near_f32(float z)
+{
+	float p = 0.0005471091135f;
+	p = fma_f32(p, z, 0.002187641105f);
+	p = fma_f32(p, z, 0.01250672713f);
+	return fma_f32(p, z, 0.08333302289f);
+}
+
+VM double log1p_near_f64(double z)
+{
+	double p = 8.11088566930220376e-08;
+	p = fma_f64(p, z, 1.59167667872851381e-07);
+	p = fma_f64(p, z, 9.23534030463724406e-07);
+	p = fma_f64(p, z, 4.05918009669110587e-06);
+	p = fma_f64(p, z, 1.87824077091362315e-05);
+	p = fma_f64(p, z, 8.87780492136608661e-05);
+	p = fma_f64(p, z, 0.000434027811594720218);
+	p = fma_f64(p, z, 0.00223214285532171482);
+	p = fma_f64(p, z, 0.0125000000000484741);
+	return fma_f64(p, z, 0.0833333333333328846);
+}
+
+#define SOFTPLUS(T, S) \
+VM T softplus_##S(T x) \
+{ \
+	T e = exp_##S(-abs_##S(x)), w = e / fma_##S((T)0.5, e, (T)1), z = w * w; \
+	return (x > 0 ? x : (T)0) + fma_##S(w * z, log1p_near_##S(z), w); \
+}
+SOFTPLUS(float, f32)
+SOFTPLUS(double, f64)
+
 /* --- erf: a polynomial near 0; else 1 - e^(-a²) t Q(t), t = 1/(1 + a/2).  e^(-a²) takes a² as a short
  * square, exact, and a rest. ------------------------------------------------------------------------------- */
 
@@ -284,6 +317,43 @@ VM float erf_f32(float x)
 	float a = abs_f32(x), c = a > 10.0f ? 10.0f : a;
 	float far = with_sign_f32(1.0f - erfc_tail_f32(c), x);
 	return a < 0.9f ? erf_near_f32(x) : far;
+}
+
+/* f64: near is |x| < 1, with 2/√π - 1 in the polynomial; t = 1/(1 + 0.4 a).  erf is 1 from 5.92 on. */
+VM double erf_near_f64(double x)
+{
+	double z = x * x, p = -7.79524492329474874e-10;
+	p = fma_f64(p, z, 1.37200844616206495e-08);
+	p = fma_f64(p, z, -1.62085984213775215e-07);
+	p = fma_f64(p, z, 1.64474584316309711e-06);
+	p = fma_f64(p, z, -1.4924741667481158e-05);
+	p = fma_f64(p, z, 0.000120552952969287392);
+	p = fma_f64(p, z, -0.000854832599533485388);
+	p = fma_f64(p, z, 0.00522397760774457112);
+	p = fma_f64(p, z, -0.0268661706433556934);
+	p = fma_f64(p, z, 0.112837916709462138);
+	p = fma_f64(p, z, -0.376126389031835984);
+	p = fma_f64(p, z, 0.128379167095512574);
+	return fma_f64(x, p, x);
+}
+
+VM double erf_f64(double x)
+{
+	double a = abs_f64(x), c = a > 6.0 ? 6.0 : a, t = 1.0 / fma_f64(0.4, c, 1.0);
+	double q = 0.0310881425810280894;
+	q = fma_f64(q, t, -0.221162327285751192);
+	q = fma_f64(q, t, 0.667003831567470784);
+	q = fma_f64(q, t, -1.08271379749828167);
+	q = fma_f64(q, t, 1.02654774801918958);
+	q = fma_f64(q, t, -0.686900633692550722);
+	q = fma_f64(q, t, 0.407472431421788961);
+	q = fma_f64(q, t, 0.00364886716805434006);
+	q = fma_f64(q, t, 0.200312256526016419);
+	q = fma_f64(q, t, 0.202906848819668889);
+	q = fma_f64(q, t, 0.226141959749825899);
+	q = fma_f64(q, t, 0.225654762407884957);
+	double far = with_sign_f64(1.0 - exp_f64(-c * c) * t * q, x);
+	return a < 1.0 ? erf_near_f64(x) : far;
 }
 
 /* Φ(-|x|) = e^(-x²/2) t Q(t), t = 1/(1 + 0.35 |x|): good to 2e-8, and to 1e-5 of itself where it is small */
@@ -367,6 +437,90 @@ VM double sincos_f64(double x, uint64_t turn)
 	double y = q & 1 ? cos_near_f64(r) : sin_near_f64(r);
 	return f64_bits(bits_f64(y) ^ (q & 2) << 62);
 }
+
+/* --- inverse sine, cosine, tangent: x + x z P(z) of z = x² near 0, to which larger arguments are reduced -------------- */
+
+VM float sqrt_f32(float x) { return __builtin_sqrtf(x); }
+VM double sqrt_f64(double x) { return __builtin_sqrt(x); }
+
+VM float asin_near_f32(float z)          /* z <= 1/4 */
+{
+	float p = 0.04216630757f;
+	p = fma_f32(p, z, 0.0241795145f);
+	p = fma_f32(p, z, 0.04547037557f);
+	p = fma_f32(p, z, 0.07495297492f);
+	return fma_f32(p, z, 0.166667521f);
+}
+
+VM double asin_near_f64(double z)
+{
+	double p = 0.0319122047608967618;
+	p = fma_f64(p, z, -0.0162241591055049608);
+	p = fma_f64(p, z, 0.0195282067719964383);
+	p = fma_f64(p, z, 0.00652799593826461095);
+	p = fma_f64(p, z, 0.0121692070676223899);
+	p = fma_f64(p, z, 0.013885236128837547);
+	p = fma_f64(p, z, 0.0173597046989020787);
+	p = fma_f64(p, z, 0.0223717580546283351);
+	p = fma_f64(p, z, 0.030381959136790454);
+	p = fma_f64(p, z, 0.0446428568283328067);
+	p = fma_f64(p, z, 0.0750000000033700792);
+	return fma_f64(p, z, 0.166666666666654084);
+}
+
+VM float atan_near_f32(float z)          /* z <= tan² π/8 */
+{
+	float p = -0.06078219414f;
+	p = fma_f32(p, z, 0.1059381291f);
+	p = fma_f32(p, z, -0.1424353272f);
+	p = fma_f32(p, z, 0.1999847144f);
+	return fma_f32(p, z, -0.3333331645f);
+}
+
+VM double atan_near_f64(double z)
+{
+	double p = -0.0179050455301729659;
+	p = fma_f64(p, z, 0.0380621455574626441);
+	p = fma_f64(p, z, -0.0503919065574919625);
+	p = fma_f64(p, z, 0.0584785932612212761);
+	p = fma_f64(p, z, -0.0666309921131665456);
+	p = fma_f64(p, z, 0.0769205971812455119);
+	p = fma_f64(p, z, -0.0909089772529288048);
+	p = fma_f64(p, z, 0.11111110782156533);
+	p = fma_f64(p, z, -0.142857142801665948);
+	p = fma_f64(p, z, 0.199999999999532468);
+	return fma_f64(p, z, -0.333333333333331983);
+}
+
+/* HALF_PI + REST is π/2 in twice the digits.  Above 1/2, asin x = π/2 - 2 asin √((1 - x)/2), where 1 - x is exact */
+#define ARCS(T, S, HALF_PI, REST) \
+VM T arc_##S(T a) \
+{ \
+	T z = a > (T)0.5 ? fma_##S((T)-0.5, a, (T)0.5) : a * a, s = a > (T)0.5 ? sqrt_##S(z) : a; \
+	return fma_##S(s * z, asin_near_##S(z), s); \
+} \
+VM T asin_##S(T x) \
+{ \
+	T a = abs_##S(x), q = arc_##S(a), far = HALF_PI - (q + q) + REST; \
+	return with_sign_##S(a > (T)0.5 ? far : q, x); \
+} \
+VM T acos_##S(T x) \
+{ \
+	T a = abs_##S(x), q = arc_##S(a), part = HALF_PI - ((a > (T)0.5 ? q : with_sign_##S(q, x)) - REST); \
+	T far = x < 0 ? part : q; \
+	return a > (T)0.5 ? far + far : part; \
+} \
+/* atan a = π/2 - atan 1/a; with n/d the smaller of both, above tan π/8: atan n/d = π/4 + atan (n - d)/(n + d) */ \
+VM T atan_##S(T x) \
+{ \
+	T a = abs_##S(x), n = a > 1 ? (T)1 : a, d = a > 1 ? a : (T)1; \
+	int mid = n > (T)0.41421356237309504880 * d; \
+	T t = (mid ? n - d : n) / (mid ? n + d : d), z = t * t, q = fma_##S(t * z, atan_near_##S(z), t); \
+	T quarters = mid ? (T)0.5 : a > 1 ? (T)1 : (T)0; \
+	return with_sign_##S(quarters * HALF_PI + (a > 1 ? -q : q) + quarters * REST, x); \
+}
+ARCS(float, f32, 1.57079637f, -4.371139e-8f)
+ARCS(double, f64, 1.57079632679489662, 6.12323399573676588613e-17)
 
 /* --- remainder: x - q y for the whole part q of |x / y|.  Below MOD_MAX a rounded quotient is at most the next whole number, so that the
  * remainder, exact in one fma, is at most |y| too small -------------------------------------------------------------------- */

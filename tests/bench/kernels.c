@@ -169,11 +169,13 @@ static void bench_elements(void)
 	unsigned short *h = rt_alloc(NULL, N * 2);
 	for (int i = 0; i < N; i++) xd[i] = (double)x[i];
 #define UNARY(name) SHOW(#name, N, for (int i_ = 0; i_ < N; i_ += 128) rt->f32->name(y + i_, x + i_, 128))
-	UNARY(neg); UNARY(relu); UNARY(exp); UNARY(log); UNARY(tanh); UNARY(erf); UNARY(gelu); UNARY(geluerf); UNARY(sigmoid); UNARY(swish); UNARY(sin); UNARY(sqrt); UNARY(floor);
+	UNARY(neg); UNARY(relu); UNARY(exp); UNARY(log); UNARY(tanh); UNARY(erf); UNARY(gelu); UNARY(geluerf); UNARY(sigmoid); UNARY(softplus); UNARY(swish); UNARY(asin); UNARY(acos); UNARY(atan); UNARY(sin); UNARY(sqrt); UNARY(floor);
 	SHOW("add", N, for (int i_ = 0; i_ < N; i_ += 128) rt->f32->add(z + i_, x + i_, y + i_, 128));
 	SHOW("gelu_grad", N, for (int i_ = 0; i_ < N; i_ += 128) rt->f32->gelu_grad(z + i_, x + i_, y + i_, 128));
 	SHOW("pow", N, rt->f32->pow(z, y, x, N));
 	SHOW("exp f64", N, rt->f64->exp(yd, xd, N));
+	SHOW("erf f64", N, rt->f64->erf(yd, xd, N));
+	SHOW("atan f64", N, rt->f64->atan(yd, xd, N));
 	SHOW("log f64", N, rt->f64->log(yd, xd, N));
 	SHOW("tanh f64", N, rt->f64->tanh(yd, xd, N));
 	SHOW("st f16", N, rt->st[DT_F16](h, 1, x, N));
@@ -193,9 +195,10 @@ static void bench_rows(RtPool *pool)
 	float *x = floats(n), *y = floats(n), *z = floats(n);
 	unsigned seed[2] = { 1, 2 };
 	struct pxlrt_axis rows = { DT_F32, R, C, 1 }, cols = { DT_F32, 1, R, C };
-	SHOW("softmax 4096x1024", n, rt->softmax(p, &rows, x, y));
+	SHOW("softmax 4096x1024", n, rt->softmax(p, &rows, 0, x, y));
+	SHOW("log_softmax 4096x1024", n, rt->softmax(p, &rows, 1, x, y));
 	SHOW("softmax_grad", n, rt->softmax_grad(p, &rows, y, x, z));
-	SHOW("softmax axis 0", n, rt->softmax(p, &cols, x, y));
+	SHOW("softmax axis 0", n, rt->softmax(p, &cols, 0, x, y));
 	struct pxlrt_reduce red = { PXLRT_SUM, DT_F32, 2, 2, { R, C }, { C, 1 } };
 	SHOW("sum last", n, rt->reduce(p, &red, x, y));
 	red.mask = 1;

@@ -1,4 +1,4 @@
-# Every operator that PopXL has is in the list that `pxlc ops` prints, with what it is.
+# Every operator that PopXL has, and those that models of PyTorch and ONNX look for, are in the list that `pxlc ops` prints, with what each is.
 . tests/cli/lib.sh
 expect 0 "$PXLC" ops --json
 for name in $(cat tests/ops/names.txt); do

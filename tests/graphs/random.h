@@ -181,7 +181,7 @@ static inline void attr_text(const Param *p, const AttrVal *v, char *out, size_t
 /* ops whose gradient is not calculus, on purpose: ties get all of it, a divisor none */
 static inline int own_rules(const OpDef *d)
 {
-	static const char *const names[] = { "max", "min", "maximum", "max_pool", "scatter_reduce", "grouped_scatter_reduce", "fmod", "median", "topk", "interpolate" };
+	static const char *const names[] = { "max", "min", "maximum", "minimum", "max_pool", "scatter_reduce", "grouped_scatter_reduce", "fmod", "median", "topk", "interpolate" };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(d->name, names[i])) return 1;
 	return 0;

@@ -9,11 +9,12 @@
 	{ op, "f64[5, 4] i32[5]", "ignore_index = 2", .top = 4 }, { op, "f64[2, 3, 4] u32[2, 3]", "reduction = none", .top = 4 }
 
 static const GradCase cases[] = {
-	UNARY("abs"), UNARY("ceil"), UNARY("floor"), UNARY("sign"), UNARY("cos"), UNARY("sin"), UNARY("exp"), UNARY("log"), UNARY("log2"), UNARY("sqrt"), UNARY("tanh"), UNARY("negate"),
+	UNARY("abs"), UNARY("ceil"), UNARY("floor"), UNARY("sign"), UNARY("cos"), UNARY("sin"), UNARY("exp"), UNARY("log"), UNARY("log2"), UNARY("sqrt"), UNARY("tanh"), UNARY("asin"), UNARY("acos"), UNARY("atan"), UNARY("erf"), UNARY("recip"), UNARY("sigmoid"), UNARY("softplus"),
+	{ "softplus", "f64[3, 4]", "beta = 3, threshold = 4" }, { "softplus", "f64[5]", "beta = -0.5" }, UNARY("negate"),
 	UNARY("relu"), UNARY("gelu"), UNARY("geluerf"), UNARY("swish"), UNARY("identity"), UNARY("print_tensor"), UNARY("copy"), { "ipu_copy", "f64[3]", "destination = 1, source = 0" }, UNARY("io_tile_copy"), { "cast", "f64[4]", "data_type = f64" },
 	{ "clip", "f64[3, 4]", "min = -1, max = 0.5" },
 	BINARY("add", 3), BINARY("sub", 3), BINARY("mul", 3), BINARY("div", 3), { "fmod", "f64[3] f64[3]", "", 1 }, { "fmod", "f64[2, 3] f64[3]", "", 1 }, BINARY("pow", 3),
-	{ "maximum", "f64[3, 1] f64[4] f64[3, 4]", "", 7 }, { "maximum", "f64[4]", "" }, { "sum_n", "f64[4] f64[4] f64[4]", "", 7 }, { "scaled_add", "f64[4] f64[4]", "a = 2, b = -0.5", 3 },
+	{ "maximum", "f64[3, 1] f64[4] f64[3, 4]", "", 7 }, { "maximum", "f64[4]", "" }, { "minimum", "f64[3, 1] f64[4] f64[3, 4]", "", 7 }, { "sum_n", "f64[4] f64[4] f64[4]", "", 7 }, { "scaled_add", "f64[4] f64[4]", "a = 2, b = -0.5", 3 },
 	{ "scaled_add", "f64[4] f64[4] f64[1] f64[]", "", 3 },
 	BINARY("relu_grad", 3), BINARY("gelu_grad", 3), BINARY("geluerf_grad", 3), BINARY("swish_grad", 3), BINARY("tanh_grad", 3),
 	{ "where", "bool[4, 1] f64[3] f64[]", "", 6, 2 },
@@ -21,13 +22,15 @@ static const GradCase cases[] = {
 	{ "prod", "f64[7, 2]", "axis = 0" }, { "cumsum", "f64[3, 4, 2]", "dim = 1" }, { "cumsum", "f64[5]", "reverse = true" },
 	{ "reshape", "f64[3, 4]", "shape = [2, -1]" }, { "reshape_", "f64[3, 4]", "shape = [12]" }, { "flatten", "f64[3, 2]", "" }, { "squeeze", "f64[1, 3, 1]", "" },
 	{ "transpose", "f64[2, 3, 4]", "permutation = [1, 2, 0]" }, { "transpose_", "f64[2, 3]", "" }, { "concat", "f64[2, 3] f64[2, 1] f64[2, 2]", "axis = 1", 7 }, { "split", "f64[5, 2]", "splits = [2, 3]" },
-	{ "broadcast", "f64[3, 1]", "shape = [2, 3, 4]" }, { "slice", "f64[5, 4]", "start = [1, none], stop = [4, -1]" }, { "slice", "f64[5, 4]", "step = [-1, -1]" }, { "slice_", "f64[5]", "start = 2" },
+	{ "expand", "f64[3, 1]", "shape = [2, -1, 4]" }, { "expand", "f64[3]", "shape = [3]" }, { "stack", "f64[2, 3] f64[2, 3] f64[2, 3]", "axis = 1", 7 }, { "stack", "f64[] f64[]", "", 3 },
+	{ "pad", "f64[3, 4]", "padding = [1, -1, 2, 3], value = 5" }, { "pad", "f64[3, 4] f64[]", "padding = [1, 0, 0, 2]" }, { "pad", "f64[3, 4, 2]", "padding = [2, -1, 0, 1, 2, 1], mode = reflect" },
+	{ "pad", "f64[3, 4]", "padding = [2, -1, -1, 3], mode = edge" }, { "pad", "f64[3, 4]", "padding = [2, -1, -1, 2], mode = wrap" }, { "slice", "f64[5, 4]", "start = [1, none], stop = [4, -1]" }, { "slice", "f64[5, 4]", "step = [-1, -1]" }, { "slice_", "f64[5]", "start = 2" },
 	{ "subsample", "f64[5, 4]", "strides = [2, 3]" }, { "pick", "f64[6, 4]", "start = [5, 0], step = [-2, 1], shape = [3, 4]" }, { "place", "f64[3, 2]", "start = [4, 1], step = [-2, 1], shape = [5, 4]" },
 	{ "gather", "f64[5, 3] i32[2, 4]", "" }, { "gather", "f64[2, 5, 3] u32[7]", "axis = 1" }, { "gather", "f64[5] i32[9]", "zero_OOR = true", .top = 8 }, { "tied_gather", "f64[5, 3] i32[6]", "" },
 	{ "scatter_add", "f64[6, 3] i32[6]", "shape = [5, 3], zero_OOR = true", .top = 7 }, { "scatter_add", "f64[2, 6] i32[6]", "shape = [2, 4], axis = 1", .top = 4 }, { "onehot", "i32[6] - f64[2]", "num_classes = 4, axis = -1", 2 },
 	{ "matmul", "f64[3, 5] f64[5, 4]", "", 3 }, { "matmul", "f64[5] f64[5, 4]", "", 3 }, { "matmul", "f64[3, 5] f64[5]", "", 3 }, { "matmul", "f64[5] f64[5]", "", 3 }, { "matmul", "f64[2, 3, 5] f64[5, 4]", "", 3 },
 	{ "matmul", "f64[2, 1, 3, 2] f64[3, 2, 2]", "", 3 }, { "matmul", "f64[3, 2] f64[2, 2, 3]", "", 3 }, { "matmul", "f64[2, 3, 5] f64[5]", "", 3 },
-	{ "softmax", "f64[3, 4]", "axis = -1" }, { "softmax", "f64[3, 4, 2]", "axis = 1" }, { "softmax_grad", "f64[3, 4] f64[3, 4]", "axis = 1", 3 },
+	{ "softmax", "f64[3, 4]", "axis = -1" }, { "softmax", "f64[3, 4, 2]", "axis = 1" }, { "log_softmax", "f64[3, 4]", "" }, { "log_softmax", "f64[3, 4, 2]", "axis = 1" }, { "softmax_grad", "f64[3, 4] f64[3, 4]", "axis = 1", 3 },
 	{ "attention", "f64[2, 3, 4] f64[2, 5, 4] f64[2, 5, 3]", "", 7 }, { "attention", "f64[8, 5, 3] f64[8, 5, 3] f64[8, 5, 3]", "causal = true, scale = 0.7", 7 },
 	{ "attention", "f64[2, 2, 3, 4] f64[2, 2, 5, 4] f64[2, 2, 5, 3] f64[2, 1, 1, 5]", "", 15 }, { "attention", "f64[3, 3] f64[4, 3] f64[4, 3] f64[4]", "causal = true", 15 }, { "attention", "f64[3, 2] f64[3, 2] f64[3, 1] f64[3, 3]", "", 8 },
 	LOSS("nll_loss"), LOSS("cross_entropy"), { "nll_loss", "f64[4, 6] i32[4]", "log_prob = true" },
@@ -51,6 +54,15 @@ static void corners(void)
 	grad_exact("", ON("max", "f64[4]", ""), N(1, 3, 3, 2), N(0, 1, 1, 0));
 	grad_exact("", ON("min", "f64[3]", ""), N(1, 3, 1), N(1, 0, 1));
 	grad_exact("", ON("maximum", "f64[2] f64[2]", "", 3), N(1, 2, 1, 3), N(1, 0, 1, 1));
+	grad_exact("", ON("minimum", "f64[2] f64[2]", "", 3), N(1, 3, 1, 2), N(1, 0, 1, 1));
+	grad_exact("", ON("asin", "f64[3]", ""), N(1, -1, 2), N(INFINITY, INFINITY, NAN));
+	grad_exact("", ON("acos", "f64[2]", ""), N(1, -1), N(-INFINITY, -INFINITY));
+	grad_exact("", ON("atan", "f64[2]", ""), N(INFINITY, -1e300), N(0, 0));
+	grad_exact("", ON("erf", "f64[2]", ""), N(-INFINITY, 30), N(0, 0));
+	grad_exact("", ON("recip", "f64[2]", ""), N(0, INFINITY), N(-INFINITY, -0.0));
+	grad_exact("", ON("sigmoid", "f64[3]", ""), N(-INFINITY, INFINITY, 0), N(0, 0, 0.25));
+	grad_exact("", ON("softplus", "f64[4]", ""), N(-INFINITY, INFINITY, 0, 1000), N(0, 1, 0.5, 1));
+	grad_exact("", ON("softplus", "f64[3]", "beta = 2, threshold = 3"), N(1.5, 1.75, 0), N(1 / (1 + exp(-3)), 1, 0.5));
 	grad_exact("", ON("prod", "f64[3]", ""), N(0, 2, 3), N(6, 0, 0));
 	grad_exact("", ON("prod", "f64[3]", ""), N(0, 0, 3), N(0, 0, 0));
 	grad_exact("", ON("l2", "f64[2]", ""), N(0, 0), N(0, 0));
@@ -90,6 +102,7 @@ static void refusals(void)
 	refused("logical_not", "f64[2]", "");
 	refused("detach", "f64[2]", "");
 	refused("isnan", "f64[2]", "");
+	refused("bitwise_and", "i32[2] i32[2]", "");
 	refused("argmax", "f64[2]", "");
 	refused("lamb_square", "f64[2]", "");
 	refused("batch_norm_inference", "f64[2, 3, 1] f64[3] f64[3] f64[3] f64[3]", "");

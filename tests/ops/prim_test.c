@@ -48,8 +48,11 @@ int main(void)
 	mem.oom = &oom;
 	if (setjmp(oom)) return 1;
 	for (int p = 0; p < FP_COUNT; p++) {
-		for (size_t i = 0; i < sizeof points / sizeof *points; i++)
-			if (p != FP_root || points[i][1] > 0) slope(&mem, (FusePrim)p, points[i]);
+		for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+			double third[3] = { points[i][0] / 3, points[i][1] / 3, points[i][2] / 3 };
+			int narrow = p == FP_asin || p == FP_acos;
+			if (p != FP_root || points[i][1] > 0) slope(&mem, (FusePrim)p, narrow ? third : points[i]);
+		}
 		if (p != FP_log && p != FP_sqrt && p != FP_pow && p != FP_root) slope(&mem, (FusePrim)p, negative);
 	}
 	arena_free(&mem);

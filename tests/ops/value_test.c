@@ -470,7 +470,7 @@ static const Case cases[] = {
 	{ "", "reshape", "f32[3, 4]", "shape = [2, -1]", .ref = r_flat }, { "R139", "reshape_", "f32[3, 4]", "shape = [12]", .ref = r_flat }, { "", "flatten", "f64[3, 4]", "", .ref = r_flat }, { "", "squeeze", "f32[1, 4, 1]", "", .ref = r_flat },
 	{ "R115", "transpose", "f32[2, 3, 4]", "permutation = [1, 2, 0]", .ref = r_transpose }, { "R115 R139", "transpose_", "f64[3, 4]", "", .ref = r_transpose }, { "", "transpose", "bool[2, 3, 4]", "", .ref = r_transpose, .top = 2 },
 	{ "", "concat", "f32[2, 3] f32[1, 3] f32[4, 3]", "", .ref = r_concat }, { "", "concat", "f64[2, 3] f64[2, 1]", "axis = -1", .ref = r_concat }, { "", "split", "f32[4, 3]", "splits = 2", .ref = r_split },
-	{ "", "split", "f32[4, 3]", "splits = [1, 2], axis = 1", .ref = r_split }, { "", "broadcast", "f32[3, 1]", "shape = [2, 3, 4]", .ref = r_broadcast },
+	{ "", "split", "f32[4, 3]", "splits = [1, 2], axis = 1", .ref = r_split }, { "", "expand", "f32[3, 1]", "shape = [2, 3, 4]", .ref = r_broadcast },
 	{ "", "slice", "f32[5, 4]", "start = [1, none], stop = [4, -1]", .ref = r_slice_a }, { "", "slice", "f32[5, 4]", "step = [-1, -1]", .ref = r_slice_b }, { "R139", "slice_", "f32[5, 4]", "start = 1", .ref = r_slice_a },
 	{ "", "subsample", "f64[5, 4]", "strides = [2, 3]", .ref = r_subsample }, { "", "pick", "f32[6, 4]", "start = [5, 0], step = [-2, 1], shape = [3, 4]", .ref = r_pick },
 	{ "", "place", "f32[3, 2]", "start = [4, 1], step = [-2, 1], shape = [5, 4]", .ref = r_place }, { "R149", "init", "", "shape = [5], dtype = f32", .ref = r_init },

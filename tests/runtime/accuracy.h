@@ -30,6 +30,7 @@ static Wide wide_phi(Wide x) { return erfcl(-x * 0.70710678118654752440084436210
 #define WIDE2(name, expr) static Wide exact_##name(Wide p, Wide q) { return (expr); }
 WIDE1(neg, -x) WIDE1(abs, fabsl(x)) WIDE1(sign, (x > 0) - (x < 0)) WIDE1(not, x == 0) WIDE1(sin, sinl(x)) WIDE1(cos, cosl(x))
 WIDE1(exp, expl(x)) WIDE1(log, logl(x)) WIDE1(sqrt, sqrtl(x)) WIDE1(tanh, tanhl(x)) WIDE1(erf, erfl(x))
+WIDE1(asin, asinl(x)) WIDE1(acos, acosl(x)) WIDE1(atan, atanl(x)) WIDE1(softplus, x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x)))
 WIDE1(floor, floorl(x)) WIDE1(ceil, ceill(x)) WIDE1(recip, 1 / x) WIDE1(relu, x <= 0 ? 0 : x)
 WIDE1(gelu, x < -200 ? x / (Wide)INFINITY : x > 200 ? x : x * wide_sigmoid(GELU_U(x)))
 WIDE1(geluerf, x * wide_phi(x)) WIDE1(sigmoid, wide_sigmoid(x)) WIDE1(swish, x * wide_sigmoid(x)) WIDE1(isnan, x != x) WIDE1(isinf, fabsl(x) == (Wide)INFINITY)

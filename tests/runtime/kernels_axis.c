@@ -18,6 +18,31 @@ static double *doubles(DType t, const void *p, long n)
 #define LINES(d) for (long o = 0; o < (d).outer; o++) for (long i = 0; i < (d).inner; i++)
 #define AT(d, r) ((o * (d).n + (r)) * (d).inner + i)
 
+/* x - m - ln Σ e^(x - m), in place too */
+static void log_softmax(DType t, const long *s)
+{
+	struct pxlrt_axis d = { (int)t, s[0], s[1], s[2] };
+	long n = s[0] * s[1] * s[2];
+	void *x = noise_array(t, n, 6, 1), *y = noise_array(t, n, 0, 3), *z = noise_array(t, n, 0, 3);
+	int ok = 1;
+	for (int k = 0; k < NLANE; k++) {
+		lanes[k].lane.rt->softmax(&lanes[k].lane.pub, &d, 1, x, k ? z : y);
+		CHECK("", !k || !memcmp(y, z, (size_t)n * dtype_size(t)));
+	}
+	double *xv = doubles(t, x, n), *yv = doubles(t, y, n);
+	LINES(d) {
+		double m = -1e300, sum = 0;
+		for (long r = 0; r < d.n; r++) m = fmax(m, xv[AT(d, r)]);
+		for (long r = 0; r < d.n; r++) sum += exp(xv[AT(d, r)] - m);
+		for (long r = 0; r < d.n; r++) { double w = xv[AT(d, r)] - m - log(sum); ok &= near(yv[AT(d, r)], w, eps_of(t) * (4 + 2 * fabs(w))); }
+	}
+	CHECK("", ok);
+	lanes[0].lane.rt->softmax(&lanes[0].lane.pub, &d, 1, x, x);
+	CHECK("", !memcmp(x, y, (size_t)n * dtype_size(t)));
+	free(xv), free(yv);
+	rt_free(NULL, x), rt_free(NULL, y), rt_free(NULL, z);
+}
+
 static void softmax(DType t, const long *s)
 {
 	struct pxlrt_axis d = { (int)t, s[0], s[1], s[2] };
@@ -25,7 +50,7 @@ static void softmax(DType t, const long *s)
 	void *x = noise_array(t, n, 6, 1), *g = noise_array(t, n, 1, 2), *y = noise_array(t, n, 0, 3), *z = noise_array(t, n, 0, 3), *dx = noise_array(t, n, 0, 3);
 	size_t bytes = (size_t)n * dtype_size(t);
 	for (int k = 0; k < NLANE; k++) {
-		lanes[k].lane.rt->softmax(&lanes[k].lane.pub, &d, x, k ? z : y);
+		lanes[k].lane.rt->softmax(&lanes[k].lane.pub, &d, 0, x, k ? z : y);
 		CHECK("", !k || !memcmp(y, z, bytes));
 	}
 	double *xv = doubles(t, x, n), *yv = doubles(t, y, n), *gv = doubles(t, g, n), tol = 10 * eps_of(t);        /* x - m is rounded at up to 12 */
@@ -48,7 +73,7 @@ static void softmax(DType t, const long *s)
 		for (long r = 0; r < d.n; r++) { double w = yv[AT(d, r)] * (gv[AT(d, r)] - dot); back &= near(dv[AT(d, r)], w, tol * yv[AT(d, r)] + (t == DT_F16 ? 6e-8 : 1e-40)); }
 	}
 	CHECK("", back);
-	lanes[0].lane.rt->softmax(&lanes[0].lane.pub, &d, x, x);          /* in place */
+	lanes[0].lane.rt->softmax(&lanes[0].lane.pub, &d, 0, x, x);          /* in place */
 	CHECK("", !memcmp(x, y, bytes));
 	free(xv), free(yv), free(gv), free(dv);
 	rt_free(NULL, x), rt_free(NULL, g), rt_free(NULL, y), rt_free(NULL, z), rt_free(NULL, dx);
@@ -207,7 +232,7 @@ int main(void)
 	int nrt = all_tables(rts);
 	for (int k = 0; k < NLANE; k++) lane_open(&lanes[k], lane_threads[k], rts[k % nrt]);
 	for (int s = 0; s < NSHAPE; s++) {
-		for (int f = 0; f < 4; f++) softmax(floats[f], shapes[s]);
+		for (int f = 0; f < 4; f++) softmax(floats[f], shapes[s]), log_softmax(floats[f], shapes[s]);
 		for (int t = DT_I8; t < DT_COUNT; t++) {
 			if (dtype_is_f8((DType)t)) continue;
 			extremes((DType)t, shapes[s], 0), extremes((DType)t, shapes[s], 1);

@@ -34,7 +34,7 @@ static void check_##S(const struct pxlrt *rt) \
 	const int d = D; \
 	for (unsigned long i = 0; i < N; i++) a[i] = (T)pick(sizeof(T), i, 0), b[i] = (T)pick(sizeof(T), i, 1), c[i] = (T)pick(sizeof(T), i, 2); \
 	rt->ld[d](wa, a, 1, N), rt->ld[d](wb, b, 1, N), rt->ld[d](wc, c, 1, N); \
-	PXLRT_VEC1_ALL(ONE) PXLRT_VEC2_ALL(TWO) PXLRT_VEC3_ALL(THREE) \
+	PXLRT_VEC1_ALL(ONE) PXLRT_VEC2_ALL(TWO) PXLRT_VEC3_ALL(THREE) PXLRT_VEC1_INT(ONE) PXLRT_VEC2_INT(TWO) \
 	own->fill(y, (T)-3, N); \
 	CHECK("", y[0] == (T)-3 && y[N - 1] == (T)-3); \
 }

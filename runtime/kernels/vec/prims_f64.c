@@ -10,7 +10,6 @@
 #define FLOAT3(name, f, slope) LOOP3(f64, double, name, f)
 #define OF(name) name##_f64
 #define LIBM(name) name
-#define erf_f64 erf
 #define pow_f64 pow
 PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_FLOAT(FLOAT1) PXLRT_VEC2_FLOAT(FLOAT2) PXLRT_VEC3_FLOAT(FLOAT3)
 FILL(f64, double)

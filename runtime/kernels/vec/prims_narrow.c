@@ -11,9 +11,12 @@
 #define ALL1(name, f, i, u, slope) OWN_LOOP1(OWN, i64, name, i)
 #define ALL2(name, f, i, u, slope) OWN_LOOP2(OWN, i64, name, i)
 #define ALL3(name, f, i, u, slope) OWN_LOOP3(OWN, i64, name, i)
+#define INT1(name, i, u, slope) OWN_LOOP1(OWN, i64, name, i)
+#define INT2(name, i, u, slope) OWN_LOOP2(OWN, i64, name, i)
 #define SLOT(n, ...) .n = JOIN(OWN, n),
-#define LOOPS PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) static void JOIN(OWN, fill)(i64 *y, i64 x, long n) { EACH(n) y[i] = x; }
-#define SLOTS { PXLRT_VEC1_ALL(SLOT) PXLRT_VEC2_ALL(SLOT) PXLRT_VEC3_ALL(SLOT) SLOT(fill) }
+#define LOOPS PXLRT_VEC1_ALL(ALL1) PXLRT_VEC2_ALL(ALL2) PXLRT_VEC3_ALL(ALL3) PXLRT_VEC1_INT(INT1) PXLRT_VEC2_INT(INT2) \
+	static void JOIN(OWN, fill)(i64 *y, i64 x, long n) { EACH(n) y[i] = x; }
+#define SLOTS { PXLRT_VEC1_ALL(SLOT) PXLRT_VEC2_ALL(SLOT) PXLRT_VEC3_ALL(SLOT) PXLRT_VEC1_INT(SLOT) PXLRT_VEC2_INT(SLOT) SLOT(fill) }
 #define u64 unsigned
 
 #define OWN i8

@@ -1,4 +1,4 @@
-/* rows.c — what softmax does with a row. */
+/* rows.c — what softmax and its logarithm do with a row. */
 #include "runtime/kernels/vec/vec.h"
 #include "runtime/kernels/vec/lanes.h"
 
@@ -20,11 +20,12 @@ FOLD(f64, double, sum, 0, p + q)
 EXP_SUM(f32, float)
 EXP_SUM(f64, double)
 
-#define SCALE_BACK(S, T) \
+#define SHIFT_SCALE_BACK(S, T) \
+	static void shift_##S(T *y, const T *x, T m, T l, long n) { EACH(n) y[i] = x[i] - m - l; } \
 	static void scale_##S(T *y, const T *x, T s, long n) { EACH(n) y[i] = x[i] * s; } \
 	static void back_##S(T *dx, const T *y, const T *g, T dot, long n) { EACH(n) dx[i] = y[i] * (g[i] - dot); }
-SCALE_BACK(f32, float)
-SCALE_BACK(f64, double)
+SHIFT_SCALE_BACK(f32, float)
+SHIFT_SCALE_BACK(f64, double)
 
 #if VEC_BYTES == 64
 #include "runtime/kernels/vec/exp512.h"
@@ -76,4 +77,4 @@ static double exp_sum_512(float *y, const float *x, float m, long n)
 #define exp_sum_f32 exp_sum_512
 #endif
 
-const RowIsa VEC(row) = { exp_sum_f32, exp_sum_f64, scale_f32, scale_f64, back_f32, back_f64 };
+const RowIsa VEC(row) = { exp_sum_f32, exp_sum_f64, shift_f32, shift_f64, scale_f32, scale_f64, back_f32, back_f64 };

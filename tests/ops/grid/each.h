@@ -31,6 +31,14 @@ EACH(log) { (void)t; return logl(x[0]); }
 EACH(log2) { (void)t; return log2l(x[0]); }
 EACH(sqrt) { return t == DT_F64 ? (Num)sqrt((double)x[0]) : round_to(t, sqrtl(x[0])); }
 EACH(tanh) { (void)t; return tanhl(x[0]); }
+EACH(asin) { (void)t; return asinl(x[0]); }
+EACH(acos) { (void)t; return acosl(x[0]); }
+EACH(atan) { (void)t; return atanl(x[0]); }
+EACH(erf) { (void)t; return erfl(x[0]); }
+EACH(recip) { return ONCE(t, 1.0L, /, x[0]); }
+EACH(sigmoid) { (void)t; return x[0] < 0 ? expl(x[0]) / (1 + expl(x[0])) : 1 / (1 + expl(-x[0])); }
+EACH(softplus) { (void)t; return x[0] > 20 ? x[0] : log1pl(expl(x[0])); }
+EACH(softplus_sharp) { (void)t; return 2 * x[0] > 3 ? x[0] : log1pl(expl(2 * x[0])) / 2; }
 EACH(relu) { (void)t; return x[0] <= 0 ? 0 : x[0]; }
 EACH(gelu) { (void)t; return 0.5L * x[0] * (1 + tanhl(0.797884560802865355879892119868763737L * (x[0] + 0.044715L * x[0] * x[0] * x[0]))); }
 EACH(geluerf) { (void)t; return 0.5L * x[0] * erfcl(-x[0] / sqrtl(2)); }
@@ -41,6 +49,9 @@ EACH(isinf) { (void)t; return x[0] == INFINITY || x[0] == -INFINITY; }
 EACH(isfinite) { (void)t; return x[0] - x[0] == 0; }
 EACH(not) { (void)t; return x[0] == 0; }
 EACH(clip) { (void)t; return x[0] < -1 ? -1 : x[0] > 0.5L ? 0.5L : x[0]; }
+EACH(clip_whole) { (void)t; return x[0] < -3 ? -3 : x[0] > 50 ? 50 : x[0]; }
+EACH(at_least_two) { (void)t; return x[0] < 2 ? 2 : x[0]; }
+EACH(bit_not) { return t == DT_BOOL ? x[0] == 0 : ring(t, ~bits_of(x[0])); }
 EACH(zero) { (void)x, (void)t; return 0; }
 EACH(half) { return round_to(t, x[0] * 0.5L); }
 EACH(third) { return ring(t, 3 * bits_of(x[0])); }
@@ -88,6 +99,11 @@ EACH(pow)
 }
 static Num larger(Num a, Num b) { return a != a ? a : b != b ? b : a > b ? a : b; }
 EACH(maximum) { (void)t; return larger(larger(x[0], x[1]), x[2]); }
+static Num smaller(Num a, Num b) { return a != a ? a : b != b ? b : a < b ? a : b; }
+EACH(minimum) { (void)t; return smaller(smaller(x[0], x[1]), x[2]); }
+EACH(bit_and) { return ring(t, bits_of(x[0]) & bits_of(x[1])); }
+EACH(bit_or) { return ring(t, bits_of(x[0]) | bits_of(x[1])); }
+EACH(bit_xor) { return ring(t, bits_of(x[0]) ^ bits_of(x[1])); }
 EACH(sum_n) { return t == DT_F64 ? (Num)((double)x[0] + (double)x[1] + (double)x[2]) : t == DT_F32 ? (Num)((float)x[0] + (float)x[1] + (float)x[2]) : x[0] + x[1] + x[2]; }
 EACH(scaled_add) { WHOLE_OR(t) return ring(t, 3 * bits_of(x[0]) + 2 * bits_of(x[1])); return 2 * x[0] - 0.5L * x[1]; }
 EACH(relu_grad) { (void)t; return x[1] > 0 ? x[0] : 0; }
@@ -130,17 +146,21 @@ static const Row each_rows[] = {
 	ONE("abs", abs, T_F | T_I), ONE("negate", negate, T_NUMBER, .exact = 1), ONE("sign", sign, T_NUMBER), ONE("ceil", ceil, T_F), ONE("floor", floor, T_F),
 	ONE("cos", cos, T_F, .ulps = 1.5, .lo = -10, .hi = 10), ONE("sin", sin, T_F, .ulps = 1.5, .lo = -10, .hi = 10), ONE("exp", exp, T_F, .ulps = 2, .lo = -20, .hi = 20),
 	ONE("log", log, T_F, .ulps = 1.5, .lo = 0.001, .hi = 20), ONE("log2", log2, T_F, .ulps = 1.5, .lo = 0.001, .hi = 20), ONE("sqrt", sqrt, T_F, .hi = 100),
-	ONE("tanh", tanh, T_F, .ulps = 2), ONE("relu", relu, T_F), ONE("gelu", gelu, T_F, .ulps = 1, .sums = 1, .plain_numbers = 1), ONE("geluerf", geluerf, T_F, .ulps = 4, .sums = 1, .plain_numbers = 1),
+	ONE("asin", asin, T_F, .ulps = 2.5, .lo = -1, .hi = 1), ONE("acos", acos, T_F, .ulps = 1.5, .lo = -1, .hi = 1), ONE("atan", atan, T_F, .ulps = 2.5, .lo = -10, .hi = 10),
+	ONE("erf", erf, T_F, .ulps = 2.5), ONE("recip", recip, T_F), ONE("sigmoid", sigmoid, T_F, .ulps = 3.5, .lo = -20, .hi = 20), ONE("sigmoid_", sigmoid, T_F, .ulps = 3.5),
+	ONE("softplus", softplus, T_F, .ulps = 3.5, .lo = -30, .hi = 30), ONE("softplus_", softplus, T_F, .ulps = 3.5), ONE("softplus", softplus_sharp, T_F, .attrs = "beta = 2, threshold = 3", .ulps = 3.5), ONE("tanh", tanh, T_F, .ulps = 2), ONE("relu", relu, T_F), ONE("gelu", gelu, T_F, .ulps = 1, .sums = 1, .plain_numbers = 1), ONE("geluerf", geluerf, T_F, .ulps = 4, .sums = 1, .plain_numbers = 1),
 	ONE("swish", swish, T_F, .ulps = 3, .plain_numbers = 1), ONE("identity", same, T_ALL, .exact = 1), ONE("detach", same, T_ALL, .exact = 1), ONE("copy", same, T_ALL, .exact = 1),
 	ONE("io_tile_copy", same, T_ALL, .exact = 1), ONE("ipu_copy", same, T_ALL, .exact = 1, .attrs = "destination = 1, source = 0"), ONE("print_tensor", same, T_ALL, .exact = 1, .attrs = "print_self = false"),
 	ONE("isnan", isnan, T_F), ONE("isinf", isinf, T_F), ONE("isfinite", isfinite, T_F), ONE("logical_not", not, T_ANY), ONE("clip", clip, T_F, .attrs = "min = -1, max = 0.5"),
+	ONE("clip", clip_whole, T_I, .attrs = "min = -3, max = 50"), ONE("clip", at_least_two, T_I | T_U, .attrs = "min = 2"), ONE("clip", same, T_I | T_U), ONE("bitwise_not", bit_not, T_I | T_U | T_B),
 	ONE("increment_mod", increment_mod, T_NUMBER, .attrs = "increment = 2, modulus = 3"),
 	ONE("exp_", exp, T_F, .ulps = 2), ONE("relu_", relu, T_F), ONE("gelu_", gelu, T_F, .ulps = 1, .sums = 1, .plain_numbers = 1), ONE("geluerf_", geluerf, T_F, .ulps = 4, .sums = 1, .plain_numbers = 1),
 	ONE("swish_", swish, T_F, .ulps = 3, .plain_numbers = 1), ONE("increment_mod_", increment_mod, T_NUMBER, .attrs = "increment = 2, modulus = 3"), ONE("detach_", same, T_ALL, .exact = 1),
 	TO(bool), TO(i8), TO(i16), TO(i32), TO(i64), TO(u8), TO(u16), TO(u32), TO(u64), TO(f16), TO(bf16), TO(f32), TO(f64),
 	ONE("float8_values", same, T_8, .any = T_ALL), ONE("float8_round", to_f8_143, BIT(F32), .any = T_ALL, .attrs = "data_type = f8_143", .hi = 300), ONE("float8_round", to_f8_152, BIT(F32), .any = T_ALL, .attrs = "data_type = f8_152", .hi = 60000),
 	TWO("add", add, T_NUMBER), TWO("sub", sub, T_NUMBER), TWO("mul", mul, T_NUMBER), TWO("div", div, T_NUMBER, .nonzero = 1, .lo1 = 0.5, .hi1 = 2), TWO("fmod", fmod, T_NUMBER, .nonzero = 1, .lo1 = 0.5, .hi1 = 2),
-	TWO("pow", pow, T_F, .ulps = 1.5, .lo = 0.1, .hi = 4, .lo1 = -4, .hi1 = 4), TWO("pow", pow, T_I | T_U, .top1 = 9), THREE("maximum", maximum, T_F), THREE("sum_n", sum_n, T_F, .any = T_ALL, .sums = 1),
+	TWO("pow", pow, T_F, .ulps = 1.5, .lo = 0.1, .hi = 4, .lo1 = -4, .hi1 = 4), TWO("pow", pow, T_I | T_U, .top1 = 9), THREE("maximum", maximum, T_NUMBER), THREE("minimum", minimum, T_NUMBER),
+	TWO("bitwise_and", bit_and, T_I | T_U | T_B), TWO("bitwise_or", bit_or, T_I | T_U | T_B), TWO("bitwise_xor", bit_xor, T_I | T_U | T_B), THREE("sum_n", sum_n, T_F, .any = T_ALL, .sums = 1),
 	TWO("add_", add, T_NUMBER), TWO("scaled_add", scaled_add, T_F, .attrs = "a = 2, b = -0.5", UPDATE), TWO("scaled_add", scaled_add, T_I | T_U, .attrs = "a = 3, b = 2", UPDATE),
 	TWO("scaled_add_", scaled_add, T_F, .attrs = "a = 2, b = -0.5", UPDATE), TWO("scaled_add_", scaled_add, T_I | T_U, .attrs = "a = 3, b = 2", UPDATE),
 	TWO("relu_grad", relu_grad, T_F), TWO("tanh_grad", tanh_grad, T_F, .ulps = 4, .lo1 = -0.7, .hi1 = 0.7, .tame = 1), TWO("gelu_grad", gelu_grad, T_F, .ulps = 8, .lo1 = -0.5, .hi1 = 4, .tame = 1),

@@ -135,6 +135,20 @@ WHOLE(softmax)
 	Lines l = lines_of(SX(0), (int)ATTR("axis")->i);
 	EACH_LINE soft(u->want[0], u->in[0].x, l, o, i);
 }
+WHOLE(log_softmax)
+{
+	Lines l = lines_of(SX(0), (int)ATTR("axis")->i);
+	EACH_LINE {
+		Num m = -INFINITY, s = 0;
+		for (size_t k = 0; k < l.n; k++) m = a_max(m, X(0, on_line(l, o, i, k)));
+		for (size_t k = 0; k < l.n; k++) s += expl(X(0, on_line(l, o, i, k)) - m);
+		for (size_t k = 0; k < l.n; k++) {
+			size_t at = on_line(l, o, i, k);
+			Y(0, at) = X(0, at) - m - logl(s);
+			M(0, at) = fabsl(X(0, at) - m) + logl(s) + 1;
+		}
+	}
+}
 WHOLE(softmax_grad)
 {
 	Lines l = lines_of(SX(0), (int)ATTR("axis")->i);
@@ -169,6 +183,7 @@ static const Row fold_rows[] = {
 	ROW("cumsum", cumsum, T_F | BIT(I32) | BIT(I64) | BIT(U32) | BIT(U64), FORMS(SOME_LINES("dim"), { "T[5, 9]", "dim = 1, reverse = true" }, { "T[0, 3]", "dim = 0" }), .sums = 1),
 	ROW("lamb_square", lamb_square, T_F, FORMS({ "T[]", "" }, { "T[33]", "" }, { "T[3, 4, 5]", "" }, { "T[70, 301]", "" }, { "T[0]", "" }), .ulps = 10),
 	ROW("softmax", softmax, T_F, FORMS(SOME_LINES("axis"), { "T[0, 3]", "axis = 1" }), .ulps = 12, .lo = -4, .hi = 4),
+	ROW("log_softmax", log_softmax, T_F, FORMS(SOME_LINES("axis"), { "T[3, 5]", "" }, { "T[2, 3000]", "" }, { "T[0, 3]", "axis = 1" }), .sums = 10, .lo = -50, .hi = 50),
 	ROW("softmax_grad", softmax_grad, T_F, FORMS({ "T[17] T[17]", "axis = 0" }, { "T[3, 33] T[3, 33]", "axis = 1" }, { "T[33, 8] T[33, 8]", "axis = 0" }, { "T[3, 5, 2] T[3, 5, 2]", "axis = 1" }, { "T[70, 301] T[70, 301]", "axis = 1" }), .any = T_ALL, .sums = 10),
 };
 

@@ -34,6 +34,42 @@ WHOLE(concat)
 	for (int i = 0; i < u->nin; before += (size_t)SX(i).dim[axis], i++)
 		for (size_t k = 0; k < NX(i); k++) Y(0, in_whole(SY(0), SX(i), axis, before, k)) = X(i, k);
 }
+WHOLE(stack)
+{
+	int axis = (int)ATTR("axis")->i, c[MAX_RANK], d[MAX_RANK];
+	for (int i = 0; i < u->nin; i++)
+		for (size_t k = 0; k < NX(i); k++) {
+			coords(SX(i), k, c);
+			for (int j = 0, q = 0; j < SY(0).rank; j++) d[j] = j == axis ? i : c[q++];
+			Y(0, flat(SY(0), d)) = X(i, k);
+		}
+}
+/* place of axis i that element c of the result comes from; -1: from nowhere, the constant stands there */
+static int64_t pad_source(Unit *u, int i, int64_t c)
+{
+	const char *mode = ATTR("mode")->s;
+	int64_t before = ATTR("padding")->ints.at[i], behind = ATTR("padding")->ints.at[SX(0).rank + i];
+	int64_t lo = before < 0 ? -before : 0, n = SX(0).dim[i] - lo + (behind < 0 ? behind : 0), at = c - (before > 0 ? before : 0);
+	if (at >= 0 && at < n) return lo + at;
+	if (mode[0] == 'c') return -1;
+	if (mode[0] == 'w') return lo + (at + n) % n;
+	if (mode[0] == 'e') return lo + (at < 0 ? 0 : n - 1);
+	return lo + (at < 0 ? -at : 2 * (n - 1) - at);
+}
+WHOLE(pad)
+{
+	int c[MAX_RANK], d[MAX_RANK];
+	for (size_t k = 0; k < NY(0); k++) {
+		int from = 1;
+		coords(SY(0), k, c);
+		for (int i = 0; i < SY(0).rank; i++) {
+			int64_t at = pad_source(u, i, c[i]);
+			from &= at >= 0;
+			d[i] = (int)at;
+		}
+		Y(0, k) = from ? X(0, flat(SX(0), d)) : u->nin > 1 ? X(1, 0) : TYPE(0) == DT_BOOL ? ATTR("value")->f != 0 : (Num)ATTR("value")->f;
+	}
+}
 WHOLE(split)
 {
 	int axis = (int)ATTR("axis")->i;
@@ -155,7 +191,16 @@ static const Row move_rows[] = {
 	MOVES("reshape", flat, FORMS(RESHAPES)), MOVES("reshape_", flat, FORMS(RESHAPES)), MOVES("flatten", flat, FORMS({ "T[3, 4, 5]", "" }, { "T[]", "" }, { "T[3, 0]", "" })), MOVES("flatten_", flat, FORMS({ "T[3, 4, 5]", "" })),
 	MOVES("squeeze", flat, FORMS({ "T[1, 4, 1]", "" }, { "T[3, 1, 2, 1]", "axes = [-1]" }, { "T[1]", "" })), MOVES("transpose", transpose, FORMS(PERMUTES)), MOVES("transpose_", transpose, FORMS(PERMUTES)),
 	MOVES("concat", concat, FORMS(JOINS)), MOVES("concat_", concat, FORMS(JOINS)), MOVES("split", split, FORMS({ "T[4, 3]", "splits = 2" }, { "T[4, 6]", "splits = [1, 2, 3], axis = 1" }, { "T[3, 5, 2]", "splits = [4, 1], axis = -2" }, { "T[70, 400]", "splits = 2, axis = 1" })),
-	ROW("broadcast", broadcast, T_ALL, FORMS({ "T[3, 1]", "shape = [2, 3, 4]" }, { "T[]", "shape = [17]" }, { "T[1, 5]", "shape = [3, 5]" }, { "T[3, 1]", "shape = [3, 9001]" }, { "T[1]", "shape = [0]" }), .exact = 1),
+	MOVES("expand", broadcast, FORMS({ "T[3, 1]", "shape = [2, 3, 4]" }, { "T[]", "shape = [17]" }, { "T[1, 5]", "shape = [3, -1]" }, { "T[3, 1]", "shape = [3, 9001]" }, { "T[1]", "shape = [0]" }, { "T[3, 1]", "shape = [2, 1, 4]" },
+		{ "T[2, 3]", "shape = [-1]" }, { "T[2, 1, 3]", "shape = [4, -1, 5, -1]" }, { "T[2, 3]", "shape = [2, 3]" })),
+	MOVES("stack", stack, FORMS({ "T[2, 3] T[2, 3] T[2, 3]", "" }, { "T[2, 3] T[2, 3]", "axis = -1" }, { "T[4, 3, 2] T[4, 3, 2]", "axis = 1" }, { "T[] T[] T[]", "" }, { "T[17]", "axis = 1" }, { "T[3, 0] T[3, 0]", "axis = 1" },
+		{ "T[90, 301] T[90, 301]", "axis = 2" }, { "T[2, 1, 2, 1, 2, 1, 2] T[2, 1, 2, 1, 2, 1, 2]", "axis = 3" })),
+	MOVES("pad", pad, FORMS({ "T[3, 4]", "padding = [1, 0, 2, 3]" }, { "T[3, 4]", "padding = 2, value = 1" }, { "T[5]", "padding = [0, 2], value = 2" }, { "T[3, 4, 5]", "padding = [2, 1], axis = -1" }, { "T[3, 4]", "padding = [-1, 2, 1, -3]" },
+		{ "T[3, 4]", "padding = [-1, -1, -1, 0]" }, { "T[2, 3] T[]", "padding = [1, 0, 0, 2]" }, { "T[2, 3] T[1]", "padding = [0, -1, 0, 0]" }, { "T[]", "padding = []" }, { "T[3, 0]", "padding = [0, 1, 0, 1]" }, { "T[3]", "padding = [-1, -2]" },
+		{ "T[4]", "padding = [-4, 2], value = 1" }, { "T[90, 301]", "padding = 3" }, { "T[2, 1, 3, 1, 2, 1, 2, 2]", "padding = 1, axis = [2, -1]" },
+		{ "T[3, 4]", "padding = [2, 3, 1, 2], mode = reflect" }, { "T[2, 3, 5]", "padding = [0, 1, -1, 1, -1, 3], mode = reflect" }, { "T[1, 4]", "padding = [0, 3, 0, 3], mode = reflect" }, { "T[70, 90]", "padding = 60, mode = reflect" },
+		{ "T[3, 4]", "padding = [2, 3, 1, 5], mode = edge" }, { "T[1, 1]", "padding = 2, mode = edge" }, { "T[2, 3, 5]", "padding = [3, -1, 0, 1, 2, -2], mode = edge" }, { "T[70, 90]", "padding = 60, mode = edge" },
+		{ "T[3, 4]", "padding = [2, 4, 3, 1], mode = wrap" }, { "T[2, 3, 5]", "padding = [-1, 0, 3, 1, -2, 3], mode = wrap" }, { "T[70, 90]", "padding = 60, mode = wrap" })),
 	MOVES("slice", slice_some, FORMS({ "T[5, 4]", "start = [1, none], stop = [4, -1]" }, { "T[5, 4]", "start = 1" }, { "T[200, 300]", "start = 1" })), MOVES("slice", slice_back, FORMS({ "T[5, 4]", "step = [-1, -1]" })),
 	MOVES("slice", slice_axis, FORMS({ "T[3, 7, 4]", "start = 2, stop = 6, axis = 1" })), MOVES("slice", slice_line, FORMS({ "T[17]", "step = -1" }, { "T[17]", "stop = 3, step = -1" })),
 	MOVES("slice_", slice_some, FORMS({ "T[5, 4]", "start = 1" })), MOVES("slice_", slice_back, FORMS({ "T[5, 4]", "step = [-1, -1]" })),
