@@ -323,10 +323,10 @@ static void find_direct(Fuse *f)
 
 int fuse_plan(Fuse *f)
 {
+	if (!shape_nelems(f->p->shape)) return 0;
 	find_needed(f);
 	find_accesses(f);
 	collapse(f);
-	if (f->rows * f->width == 0) return 0;
 	for (int i = 0; i < f->nin + f->nout; i++)
 		if (f->in[i].t) classify(f, &f->in[i]);
 	choose_mode(f);

@@ -133,6 +133,21 @@ static int is_view(const Op *op)
 	return op->out.n && !op_is(op, CALLS) && !op_pattern(op) && op_output_aliases(op, 0) >= 0 && !op_modifies(op, 0);
 }
 
+/* A pure op whose results have no elements computes nothing, so no kernel sees a result without elements. */
+static int does_nothing(const Op *op)
+{
+	for (int i = 0; i < op->out.n; i++)
+		if (shape_nelems(op->out.at[i]->spec.shape)) return 0;
+	return op->out.n && op_is(op, PURE) && !op_is(op, EFFECT | CALLS);
+}
+
+static int is_read(const Tensor *t)
+{
+	for (int i = 0; i < t->uses.n; i++)
+		if (!does_nothing(t->uses.at[i].op)) return 1;
+	return 0;
+}
+
 /* --- functions ---------------------------------------------------------------------------------------------------- */
 static void put_unused(Emit *e, Buf *b, Graph *g)
 {
@@ -141,7 +156,7 @@ static void put_unused(Emit *e, Buf *b, Graph *g)
 	} else if (!e->uses_fr) buf_puts(b, "\t(void)fr;\n");
 	if (e->uses_st) buf_puts(b, "\tint st;\n");
 	for (int i = 0; g != e->ir->main && i < g->inputs.n; i++)
-		if (!g->inputs.at[i]->uses.n) buf_printf(b, "\t(void)%s;\n", e->name[g->inputs.at[i]->index]);
+		if (!is_read(g->inputs.at[i])) buf_printf(b, "\t(void)%s;\n", e->name[g->inputs.at[i]->index]);
 	if (!e->uses_st) buf_puts(b, g == e->ir->main && e->uses_fr ? "\t(void)rt; (void)fr;\n" : "\t(void)rt; (void)ln;\n");
 }
 
@@ -165,7 +180,7 @@ static void emit_graph(Emit *e, Graph *g)
 	put_signature(e, &sig, g, 1);
 	check_outputs(e, g);
 	for (int i = 0; i < gp->nop && !e->broken; i++)
-		if (!is_view(gp->order[i])) emit_op(e, gp->order[i], gp->call_frame ? gp->call_frame[i] : 0);
+		if (!is_view(gp->order[i]) && !does_nothing(gp->order[i])) emit_op(e, gp->order[i], gp->call_frame ? gp->call_frame[i] : 0);
 	if (e->extra.n && e->extra.s[0] != '\n') buf_putc(&e->out, '\n');
 	put(&e->out, &e->extra);
 	buf_putc(&e->out, '\n');

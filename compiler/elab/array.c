@@ -10,8 +10,7 @@
 int shape_fits(Elab *e, DType t, Shape s, Span at)
 {
 	static const int64_t max_bytes = (int64_t)1 << 40;
-	int64_t n = shape_nelems(s);
-	if (n >= 0 && n <= max_bytes / (int64_t)dtype_size(t)) return 1;
+	if (shape_legal(s) && shape_nelems(s) <= max_bytes / (int64_t)dtype_size(t)) return 1;
 	fail(e, E0804, at, "%s is larger than any memory", spec_str(e->mem, t, s));
 	return 0;
 }

@@ -43,10 +43,6 @@ Tensor *constant_of(Elab *e, Value v, int dtype, const char *name, Span at)
 	if (!building(e, at, "a constant is made")) return NULL;
 	HostArray *a = array_of(e, v, dtype, 1, at);
 	if (!a) return NULL;
-	if (shape_nelems(a->shape) == 0) {
-		fail(e, E0114, at, "a constant needs at least one element");
-		return NULL;
-	}
 	e->b.at = at;
 	return ir_constant(&e->b, a, name);
 }

@@ -122,6 +122,7 @@ Value tensor_index(Elab *e, Tensor *t, Value *subs, int n, Span at)
 	if (key.kind == V_TUPLE && !is_slice(key)) return index_plain(e, t, key.u.list->at, key.u.list->n, at);
 	if (key.kind == V_LIST) {
 		HostArray *a = array_of(e, key, -1, 1, at);
+		if (a && !shape_nelems(a->shape)) a = array_of(e, key, DT_I32, 1, at);        /* no number says of which type it is */
 		if (!a) return v_error();
 		key = v_of(V_ARRAY, a);
 	}

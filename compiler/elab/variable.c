@@ -163,9 +163,7 @@ static Value do_constant(Elab *e, Call *c)
 	if (d.data.kind == V_ARRAY && dtype_is_f8(d.data.u.array->dtype) && d.dtype < 0)
 		return fail(e, E0622, c->at, "a constant of float8 data needs `dtype = %s`", dtype_info[d.data.u.array->dtype].name);
 	HostArray *data = data_of(e, &d, c->at);
-	if (!data) return v_error();
-	if (shape_nelems(data->shape) == 0) return fail(e, E0114, c->at, "a constant needs at least one element");
-	return v_of(V_TENSOR, ir_constant(&e->b, data, d.name));
+	return data ? v_of(V_TENSOR, ir_constant(&e->b, data, d.name)) : v_error();
 }
 
 const Builtin variable_builtins[] = {

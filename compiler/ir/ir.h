@@ -33,6 +33,7 @@ typedef struct Shape { int rank; int64_t dim[MAX_RANK]; } Shape;
 
 int     shape_eq(Shape a, Shape b);
 int64_t shape_nelems(Shape s);                       /* -1 if the product overflows */
+int     shape_legal(Shape s);                        /* may a tensor have it: the rule is in shape.c */
 int     shape_broadcast(Shape a, Shape b, Shape *out);         /* 0: they do not */
 const char *shape_str(Arena *a, Shape s);            /* "[2, 4]": as .pxl writes it */
 const char *shape_tuple(Arena *a, Shape s);          /* "(2, 4)", "(32,)", "()": as PopXL prints it */

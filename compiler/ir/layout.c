@@ -105,6 +105,7 @@ int op_view_fails(const Op *op)
 int layout_contiguous(const Layout *l, Shape s)
 {
 	int64_t step = 1;
+	if (!shape_nelems(s)) return 1;              /* there is nothing that could lie elsewhere */
 	for (int i = s.rank - 1; i >= 0; i--) {
 		if (s.dim[i] != 1 && l->stride[i] != step) return 0;
 		step *= s.dim[i];

@@ -150,6 +150,7 @@ int op_parts_meet(const Op *w, int i, const Op *u, int k)
 	Tensor *x = w->in.at[i], *y = u->in.at[k];
 	const Tensor *root = storage_root(x);
 	BoxList boxes = { 0 };
+	if (!shape_nelems(x->spec.shape) || !shape_nelems(y->spec.shape)) return 0;
 	if (storage_root(y) != root) return 1;
 	if (!shape_nelems(x->spec.shape) || !shape_nelems(y->spec.shape)) return 0;
 	Layout l = layout_of(x);

@@ -69,8 +69,7 @@ static void insert_result(Op *op, int pos, Spec spec, const char *unique)
 	op->out.n--;
 	vec_insert(op->graph->ir->mem, &op->out, pos, t);
 	for (int i = pos; i < op->out.n; i++) op->out.at[i]->def_index = i;
-	int64_t n = shape_nelems(spec.shape);
-	if (n >= 0 && n <= INT64_MAX / 16) return;
+	if (shape_legal(spec.shape)) return;
 	diag(op->graph->ir->ds, E0319, op->at, "what a gradient needs of every turn of this `%s` has too many elements: %s", op_said(op), shape_str(op->graph->ir->mem, spec.shape));
 	t->poison = 1;
 }

@@ -209,8 +209,7 @@ Shape scan_shape(Scan *s)
 		r.dim[r.rank++] = scan_int(s, 0, INT64_MAX / 16);
 	} while (scan_accept(s, ','));
 	scan_expect(s, ']');
-	int64_t n = shape_nelems(r);
-	if (n < 0 || n > INT64_MAX / 16) scan_error(s, E0408, scan_span(s, lo), "a shape with too many elements");
+	if (!shape_legal(r)) scan_error(s, E0408, scan_span(s, lo), "a shape with too many elements");
 	return s->failed ? (Shape){ 0 } : r;
 }
 

@@ -22,6 +22,18 @@ int64_t shape_nelems(Shape s)
 	return overflow ? -1 : n;
 }
 
+/* The rule for the shape of any tensor: at most MAX_RANK axes, each of 0 elements or more, and few enough elements for
+ * sizes in bytes to fit an int64_t.  Axes of length 0 are left out of that product, because strides of a tensor without
+ * elements are products of its other axes and must fit too. */
+int shape_legal(Shape s)
+{
+	int64_t n = 1;
+	if (s.rank < 0 || s.rank > MAX_RANK) return 0;
+	for (int i = 0; i < s.rank; i++)
+		if (s.dim[i] < 0 || (s.dim[i] && __builtin_mul_overflow(n, s.dim[i], &n))) return 0;
+	return n <= INT64_MAX / 16;
+}
+
 /* dimension i of s when s is aligned from the right in a shape of the given rank */
 static int64_t dim_from_right(Shape s, int rank, int i)
 {

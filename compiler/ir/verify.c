@@ -58,7 +58,7 @@ static int check_tensor(Verify *v, const Graph *g, const Tensor *t)
 	if (t->graph != g) return wrong_tensor(v, t, "it belongs to another graph");
 	if (t->index < 0 || t->index >= v->ir->ntensor || v->tensor_seen[t->index]++) return wrong_tensor(v, t, "its index is taken or out of range");
 	if (t->poison) return wrong_tensor(v, t, "it was made by an op that failed");
-	if (t->spec.dtype >= DT_COUNT || t->spec.shape.rank < 0 || t->spec.shape.rank > MAX_RANK || shape_nelems(t->spec.shape) < 0)
+	if (t->spec.dtype >= DT_COUNT || !shape_legal(t->spec.shape))
 		return wrong_tensor(v, t, "its shape is impossible");
 	if (!map_has(&g->names, t->name)) return wrong_tensor(v, t, "its name is not registered");
 	for (int i = 0; i < t->uses.n; i++) {

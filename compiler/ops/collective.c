@@ -314,7 +314,7 @@ static int infer_all_gather(Infer *in)
 	if (form == AUTO) form = x.has_meta ? META : CONCAT;
 	if (form == CONCAT && !infer_axis(in, op_attr(in->op, "axis")->i, x.shape.rank, &axis)) return 0;
 	if (form == NEW_AXIS && x.shape.rank == MAX_RANK) return infer_error(in, E0311, "`%s` of %d axes cannot get another", in->def->name, MAX_RANK), 0;
-	if (form == META && (!x.has_meta || shape_nelems(x.meta) > n * shape_nelems(x.shape) || shape_nelems(x.meta) <= (n - 1) * shape_nelems(x.shape)))
+	if (form == META && (!x.has_meta || (shape_nelems(x.meta) + n - 1) / n != shape_nelems(x.shape)))
 		return infer_error(in, E0310, "`%s` has no %s to gather into", in->op->in.at[0]->name, x.has_meta ? "`meta_shape` that pieces of this group fill" : "`meta_shape`"), 0;
 	Shape y = form == META ? x.meta : x.shape;
 	if (form == CONCAT && __builtin_mul_overflow(y.dim[axis], n, &y.dim[axis])) return infer_error(in, E0311, "the result of `%s` is too large", in->def->name), 0;

@@ -505,7 +505,7 @@ static int lower_conv(Build *b, Op *op, Tensor **out)
 
 OPDEF(conv, .type = "Conv", .family = "window", .params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, CONV_PARAMS, CONV_HINTS),
 	.traits = PURE, .infer = infer_conv, .grad = grad_conv, .lower = lower_conv, .flops = 2, .sample = { -1, 1 },
-	.doc = "Cross-correlation of images (N, C, D1…Dn) with windows (M, C / groups, k1…kn); there is no bias. `stride` and `dilation` have an entry per spatial "
+	.doc = "Cross-correlation of images (N, C, D1…Dn) with windows (M, C / groups, k1…kn); there is no bias. Images and channels may number 0, a spatial axis is at least 1 long. `stride` and `dilation` have an entry per spatial "
 	       "axis, `padding` all begins and then all ends; each may be a number for all. `pad_type` \"same_upper\" and \"same_lower\" pad so that ⌈D / stride⌉ "
 	       "places come out, an odd place more at the end or at the begin; \"valid\" pads nothing; the windows' dilation counts. f16 and bf16 accumulate in f32. "
 	       "The other arguments are hints.",

@@ -27,7 +27,7 @@ static int window_of(Infer *in, Shape *window)
 	for (int i = 0; i < axes->ints.n; i++) {
 		int k = (int)(axes->ints.at[i] < 0 ? axes->ints.at[i] + t.shape.rank : axes->ints.at[i]);
 		int64_t n = sizes->ints.at[i];
-		if (n < 1 || n > t.shape.dim[k]) return wrong(in, E0310, "`sizes`", arena_printf(mem, "%" PRId64 " of an axis of %" PRId64, n, t.shape.dim[k]));
+		if (n < 0 || n > t.shape.dim[k]) return wrong(in, E0310, "`sizes`", arena_printf(mem, "%" PRId64 " of an axis of %" PRId64, n, t.shape.dim[k]));
 		window->dim[k] = n;
 		at[i] = k;
 	}

@@ -26,8 +26,7 @@ static const HostOp *host_of(const Op *op) { return host_op_find(op->graph->ir->
 /* --- shapes ------------------------------------------------------------------------------------------------------ */
 static int check_result(Infer *in, const HostOp *h, int i, const Spec *s)
 {
-	int ok = (unsigned)s->dtype < DT_COUNT && s->shape.rank >= 0 && s->shape.rank <= MAX_RANK;
-	for (int k = 0; ok && k < s->shape.rank; k++) ok = s->shape.dim[k] > 0;
+	int ok = (unsigned)s->dtype < DT_COUNT && shape_legal(s->shape);
 	if (!ok) infer_error(in, E0325, "the host gave result %d of `%s` no possible shape or element type", i, h->name);
 	return ok;
 }

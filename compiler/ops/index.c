@@ -6,24 +6,12 @@
 
 /* --- init --------------------------------------------------------------------------------------------------- */
 
-static int attr_dims(Infer *in, const char *name, Shape *s)
-{
-	const AttrVal *v = op_attr(in->op, name);
-	if (v->ints.n > MAX_RANK) return infer_error(in, E0308, "a tensor has at most %d axes", MAX_RANK), 0;
-	s->rank = v->ints.n;
-	for (int i = 0; i < s->rank; i++) {
-		s->dim[i] = v->ints.at[i];
-		if (s->dim[i] < 0) return infer_error(in, E0308, "axis %d of `%s` has length %" PRId64, i, in->def->name, s->dim[i]), 0;
-	}
-	return 1;
-}
-
 static int infer_init(Infer *in)
 {
 	static const char *const types[] = { "zero", "undef", 0 };
 	in->out[0].dtype = (DType)op_attr(in->op, "dtype")->i;
 	in->out[0].has_meta = op_attr(in->op, "meta_shape")->set;
-	return infer_word(in, "init_type", types) >= 0 && attr_dims(in, "shape", &in->out[0].shape) && attr_dims(in, "meta_shape", &in->out[0].meta);
+	return infer_word(in, "init_type", types) >= 0 && infer_dims(in, "shape", &in->out[0].shape) && infer_dims(in, "meta_shape", &in->out[0].meta);
 }
 
 /* undefined contents are zeros too: a program that reads them by mistake stays deterministic */
@@ -58,20 +46,26 @@ void b_check_indices(Build *b, Tensor *idx, int64_t limit)
 
 /* --- random-access reading ------------------------------------------------------------------------------------ */
 
+/* x with `axis` replaced by the axes of the indices */
+static Shape gathered(Shape x, int axis, Shape idx)
+{
+	Shape y = { .rank = 0 };
+	for (int i = 0; i < axis; i++) y.dim[y.rank++] = x.dim[i];
+	for (int i = 0; i < idx.rank; i++) y.dim[y.rank++] = idx.dim[i];
+	for (int i = axis + 1; i < x.rank; i++) y.dim[y.rank++] = x.dim[i];
+	return y;
+}
+
 static int infer_gather(Infer *in)
 {
 	Spec x = infer_in(in, 0), idx = infer_in(in, 1);
-	Shape *y = &in->out[0].shape;
 	int axis;
 	if (!infer_need_indices(in, 1) || !infer_axis(in, op_attr(in->op, "axis")->i, x.shape.rank, &axis)) return 0;
 	if (x.shape.rank - 1 + idx.shape.rank > MAX_RANK) {
 		infer_error(in, E0313, "the result of `%s` would have more than %d axes", in->def->name, MAX_RANK);
 		return 0;
 	}
-	in->out[0].dtype = x.dtype;
-	for (int i = 0; i < axis; i++) y->dim[y->rank++] = x.shape.dim[i];
-	for (int i = 0; i < idx.shape.rank; i++) y->dim[y->rank++] = idx.shape.dim[i];
-	for (int i = axis + 1; i < x.shape.rank; i++) y->dim[y->rank++] = x.shape.dim[i];
+	in->out[0] = (Spec){ .dtype = x.dtype, .shape = gathered(x.shape, axis, idx.shape) };
 	infer_set_int(in, "axis", axis);
 	return 1;
 }
@@ -118,10 +112,13 @@ OPDEF(tied_gather, .type = "TiedGather", GATHER, .doc = GATHER_DOC " `tied_gathe
 
 static int infer_scatter_add(Infer *in)
 {
+	Spec g = infer_in(in, 0), idx = infer_in(in, 1);
+	Shape *y = &in->out[0].shape;
 	int axis;
-	in->out[0].dtype = infer_in(in, 0).dtype;
-	if (!attr_dims(in, "shape", &in->out[0].shape)) return 0;
-	return infer_axis(in, op_attr(in->op, "axis")->i, in->out[0].shape.rank, &axis);
+	in->out[0].dtype = g.dtype;
+	if (!infer_dims(in, "shape", y) || !infer_axis(in, op_attr(in->op, "axis")->i, y->rank, &axis)) return 0;
+	if (y->rank - 1 + idx.shape.rank <= MAX_RANK && shape_eq(g.shape, gathered(*y, axis, idx.shape))) return 1;
+	return infer_error(in, E0311, "`g` of `scatter_add` is not what a gather from `shape` gives"), 0;
 }
 
 static void grad_scatter_add(Grad *gr, Op *op)
@@ -172,7 +169,7 @@ static int infer_onehot(Infer *in)
 	int64_t n = class_count(in);
 	int axis;
 	if (!infer_need_int(in, 0)) return 0;
-	if (n < 1) return infer_error(in, E0310, "`num_classes` of `onehot` must be a positive int or a constant scalar"), 0;
+	if (n < 0) return infer_error(in, E0310, "`num_classes` of `onehot` must be an int of 0 or more, or a constant scalar"), 0;
 	if (values.shape.rank != 1 || values.shape.dim[0] != 2) return infer_error(in, E0311, "`values` of `onehot` must have two elements: off and on"), 0;
 	if (x.shape.rank == MAX_RANK) return infer_error(in, E0313, "the result of `onehot` would have more than %d axes", MAX_RANK), 0;
 	if (!infer_axis(in, op_attr(in->op, "axis")->i, x.shape.rank + 1, &axis)) return 0;

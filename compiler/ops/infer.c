@@ -167,8 +167,7 @@ static int check_sizes(Infer *in)
 {
 	const Spec *s = in->many ? in->many : in->out;
 	for (int i = 0; i < in->nout; i++) {
-		int64_t n = shape_nelems(s[i].shape);
-		if (n >= 0 && n <= INT64_MAX / 16) continue;
+		if (shape_legal(s[i].shape)) continue;
 		infer_error(in, E0319, "the result of `%s` has too many elements: %s", op_said(in->op), shape_str(in->b->ir->mem, s[i].shape));
 		return 0;
 	}
@@ -374,6 +373,18 @@ void infer_set_int(Infer *in, const char *name, int64_t v)
 	AttrVal *a = &in->op->attr[op_param(in->def, name)];
 	a->set = 1;
 	a->i = v;
+}
+
+int infer_dims(Infer *in, const char *name, Shape *out)
+{
+	const AttrVal *v = op_attr(in->op, name);
+	if (v->ints.n > MAX_RANK) return infer_error(in, E0308, "a tensor has at most %d axes", MAX_RANK), 0;
+	out->rank = v->ints.n;
+	for (int i = 0; i < out->rank; i++) {
+		out->dim[i] = v->ints.at[i];
+		if (out->dim[i] < 0) return infer_error(in, E0308, "axis %d of `%s` has length %" PRId64, i, in->def->name, out->dim[i]), 0;
+	}
+	return 1;
 }
 
 int infer_scalar(Infer *in, const char *name)

@@ -191,7 +191,7 @@ OPDEF(nll_loss, .type = "Nll", .family = "loss",
 	.traits = PURE, .infer = infer_loss, .fails = fails_always, .grad = grad_nll_loss, .emit = emit_nll_loss, .flops = 1, .sample = { 0.1, 1 },
 	.doc = "Negative logarithm of the probability given to each label, which is kept from going below 1e-7 (6.104e-5 in f16). `probs` are "
 	       "probabilities, or with `log_prob` their logarithms. `reduction` is mean, sum or none; items whose label is `ignore_index` count 0, and the "
-	       "mean is then over the rest. A label out of range is a run-time error.",
+	       "mean is then over the rest (0 if there are none). The mean over no items is NaN. A label out of range is a run-time error.",
 	.formula = "l = -ln(max(p[label], eps)), dp[label] = -G / max(p[label], 1e-10), G = g or g / items");
 
 static int infer_loss_gradient(Infer *in)

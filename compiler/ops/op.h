@@ -209,6 +209,7 @@ int infer_log2_scale(Infer *in, int i);  /* int32 of rank 0 (R98) */
 int infer_axis(Infer *in, int64_t axis, int rank, int *out);            /* negative axes; 0 after a diagnostic */
 int infer_axes(Infer *in, const AttrVal *axes, int rank, unsigned *mask);   /* unset: all; duplicates are errors */
 
+int infer_nonempty(Infer *in, unsigned axes);        /* 0 after a diagnostic if one of these axes of operand 0 has length 0 */
 int infer_reduce(Infer *in);             /* operand 0 with its `axis` folded, by `keepdims`; axes are resolved */
 unsigned op_axes(const Op *op);          /* of such an op, as bits */
 int      reduce_kind(const Op *op);      /* PXLRT_SUM …, or -1: no reduction */
@@ -217,6 +218,7 @@ int      reduce_kind(const Op *op);      /* PXLRT_SUM …, or -1: no reduction *
  * CSE and emission all see one form */
 void infer_set_ints(Infer *in, const char *name, const int64_t *v, int n);
 void infer_set_int(Infer *in, const char *name, int64_t v);
+int infer_dims(Infer *in, const char *name, Shape *out);     /* the shape that attribute `name` gives */
 int infer_scalar(Infer *in, const char *name);       /* a P_SCALAR given as a tensor must have one element */
 int infer_word(Infer *in, const char *name, const char *const *words);  /* index of a P_STR's value; -1 after a diagnostic */
 int infer_seed(Infer *in, int i);                    /* uint32 of shape [2] */

@@ -121,12 +121,8 @@ static int infer_median(Infer *in)
 	if (!infer_need_number(in, 0) || !infer_reduce(in)) return 0;
 	Shape s = infer_in(in, 0).shape;
 	int64_t n = 1;
-	for (int i = 0; i < s.rank; i++) {
-		if (!(op_axes(in->op) >> i & 1)) continue;
-		if (!s.dim[i]) return infer_error(in, E0311, "`median` of no elements: axis %d is empty", i), 0;
-		n *= s.dim[i];
-	}
-	return check_length(in, n);
+	for (int i = 0; i < s.rank; i++) n *= op_axes(in->op) >> i & 1 ? s.dim[i] : 1;
+	return infer_nonempty(in, op_axes(in->op)) && check_length(in, n);
 }
 
 static int lower_median(Build *b, Op *op, Tensor **out)
@@ -152,7 +148,7 @@ static void grad_median(Grad *gr, Op *op)
 
 OPDEF(median, .type = "Median", .family = "order", .traits = PURE, .infer = infer_median, .lower = lower_median, .grad = grad_median,
 	.params = PARAMS({ "t", P_TENSOR }, { "axis", P_INTS, OPTIONAL }, { "keepdims", P_BOOL, OPTIONAL }), .flops = 8, .sample = { -2, 2 },
-	.doc = "The lower median: of n elements in order the one at position (n - 1) / 2, rounded down; nothing is averaged. NaN counts as above infinity. Over all "
+	.doc = "The lower median: of n elements in order the one at position (n - 1) / 2, rounded down; nothing is averaged. Of no elements there is none, which is an error. NaN counts as above infinity. Over all "
 	       "axes, or those given; `keepdims` leaves them in place as 1. The gradient goes to the first element that has the value.",
 	.formula = "y = sorted(x)[(n - 1) / 2], dx = g at the element, else 0");
 

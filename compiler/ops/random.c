@@ -13,18 +13,11 @@
 
 static int infer_draw(Infer *in)
 {
-	const AttrVal *v = op_attr(in->op, "shape");
 	DType t = (DType)op_attr(in->op, "dtype")->i;
-	Shape *s = &in->out[0].shape;
 	if (!infer_seed(in, 0)) return 0;
 	if (!dtype_is_float(t)) return infer_error(in, E0304, "`%s` draws floating-point numbers, not %s", in->def->name, dtype_info[t].name), 0;
-	if (v->ints.n > MAX_RANK) return infer_error(in, E0308, "a tensor has at most %d axes", MAX_RANK), 0;
-	for (s->rank = 0; s->rank < v->ints.n; s->rank++) {
-		s->dim[s->rank] = v->ints.at[s->rank];
-		if (s->dim[s->rank] < 0) return infer_error(in, E0308, "axis %d of `%s` has length %" PRId64, s->rank, in->def->name, s->dim[s->rank]), 0;
-	}
 	in->out[0].dtype = t;
-	return 1;
+	return infer_dims(in, "shape", &in->out[0].shape);
 }
 
 /* a number that the dtype holds */
@@ -100,7 +93,7 @@ static int infer_shaped_dropout(Infer *in)
 	Shape x = infer_in(in, 0).shape, s = { .rank = v->ints.n }, sum;
 	if (!infer_need_float(in, 0) || !infer_seed(in, 1) || !check_ratio(in, "ratio")) return 0;
 	for (int i = 0; i < s.rank && i < MAX_RANK; i++) s.dim[i] = v->ints.at[i];
-	if (s.rank <= x.rank && shape_broadcast(s, x, &sum) && shape_eq(sum, x) && shape_nelems(s) > 0) return infer_same(in);
+	if (s.rank <= x.rank && shape_broadcast(s, x, &sum) && shape_eq(sum, x)) return infer_same(in);
 	Diag *d = infer_error(in, E0302, "`shape` of `shaped_dropout` does not broadcast to the tensor");
 	if (s.rank <= MAX_RANK) diag_label(in->b->ir->ds, d, "%s against %s", shape_str(in->b->ir->mem, s), shape_str(in->b->ir->mem, x));
 	return 0;

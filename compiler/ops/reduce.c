@@ -27,16 +27,17 @@ int infer_reduce(Infer *in)
 	return 1;
 }
 static int infer_number(Infer *in) { return infer_need_number(in, 0) && infer_reduce(in); }
-/* integers have no infinity to begin with, nor a NaN for 0 / 0 */
-static int infer_some(Infer *in)
+
+int infer_nonempty(Infer *in, unsigned axes)
 {
-	if (!infer_number(in)) return 0;
-	Spec x = infer_in(in, 0);
-	for (int i = 0; i < x.shape.rank; i++)
-		if (dtype_is_int(x.dtype) && op_axes(in->op) >> i & 1 && !x.shape.dim[i] && shape_nelems(in->out[0].shape))
-			return infer_error(in, E0311, "`%s` of no integers: axis %d is empty", in->def->name, i), 0;
+	Shape s = infer_in(in, 0).shape;
+	for (int i = 0; i < s.rank; i++)
+		if (axes >> i & 1 && !s.dim[i]) return infer_error(in, E0311, "`%s` of no elements: axis %d is empty", in->def->name, i), 0;
 	return 1;
 }
+static int infer_extreme(Infer *in) { return infer_number(in) && infer_nonempty(in, op_axes(in->op)); }
+/* the mean of no floats is NaN, which integers do not have */
+static int infer_mean(Infer *in) { return infer_number(in) && (!dtype_is_int(infer_in(in, 0).dtype) || infer_nonempty(in, op_axes(in->op))); }
 static int infer_float(Infer *in)  { return infer_need_float(in, 0) && infer_reduce(in); }
 
 unsigned op_axes(const Op *op)
@@ -204,13 +205,13 @@ static void grad_prod(Grad *gr, Op *op)
 
 OPDEF(sum, .type = "ReduceSum", A_REDUCTION, .infer = infer_number, .grad = grad_sum, .flops = 1, .sample = { -2, 2 },
 	.doc = "Sum of elements, in the tensor's own dtype." AXES_DOC, .formula = "y = sum x, dx = g");
-OPDEF(mean, .type = "ReduceMean", A_REDUCTION, .infer = infer_some, .grad = grad_mean, .flops = 1, .sample = { -2, 2 },
-	.doc = "Mean of elements; on integers it is rounded down, and their sum taken in 64 bits." AXES_DOC, .formula = "y = sum x / n, dx = g / n");
-OPDEF(max, .type = "ReduceMax", A_REDUCTION, .infer = infer_some, .grad = grad_extreme, .flops = 1, .sample = { -2, 2 },
-	.doc = "Largest element; NaN wins. Every element that equals it receives the whole gradient." AXES_DOC,
+OPDEF(mean, .type = "ReduceMean", A_REDUCTION, .infer = infer_mean, .grad = grad_mean, .flops = 1, .sample = { -2, 2 },
+	.doc = "Mean of elements; on integers it is rounded down, and their sum taken in 64 bits. The mean of no floats is NaN, that of no integers an error." AXES_DOC, .formula = "y = sum x / n, dx = g / n");
+OPDEF(max, .type = "ReduceMax", A_REDUCTION, .infer = infer_extreme, .grad = grad_extreme, .flops = 1, .sample = { -2, 2 },
+	.doc = "Largest element; NaN wins. An axis of length 0 has none, which is an error. Every element that equals it receives the whole gradient." AXES_DOC,
 	.formula = "y = max x, dx = g where x = y, else 0");
-OPDEF(min, .type = "ReduceMin", A_REDUCTION, .infer = infer_some, .grad = grad_extreme, .flops = 1, .sample = { -2, 2 },
-	.doc = "Smallest element; NaN wins. Every element that equals it receives the whole gradient." AXES_DOC,
+OPDEF(min, .type = "ReduceMin", A_REDUCTION, .infer = infer_extreme, .grad = grad_extreme, .flops = 1, .sample = { -2, 2 },
+	.doc = "Smallest element; NaN wins. An axis of length 0 has none, which is an error. Every element that equals it receives the whole gradient." AXES_DOC,
 	.formula = "y = min x, dx = g where x = y, else 0");
 OPDEF(prod, .type = "ReduceProd", A_REDUCTION, .infer = infer_number, .grad = grad_prod, .flops = 1, .sample = { 0.5, 1.5 },
 	.doc = "Product of elements. The gradient multiplies the other elements and never divides, so zeros are safe." AXES_DOC,
@@ -238,9 +239,8 @@ static int infer_position(Infer *in)
 	for (int i = 0; i < x.shape.rank; i++)
 		if (i != axis || op_attr(in->op, "keepdim")->i)
 			in->out[0].shape.dim[in->out[0].shape.rank++] = i == axis ? 1 : x.shape.dim[i];
-	if (!x.shape.dim[axis] && shape_nelems(in->out[0].shape)) return infer_error(in, E0311, "`%s` of no elements: axis %d is empty", in->def->name, axis), 0;
 	infer_set_int(in, "dim", axis);
-	return 1;
+	return infer_nonempty(in, 1u << axis);
 }
 
 static void emit_position(Emit *e, const Op *op, int smallest)
@@ -255,11 +255,11 @@ static void emit_argmin(Emit *e, const Op *op) { emit_position(e, op, 1); }
 
 OPDEF(argmax, .type = "ArgMax", .family = "reduce", .params = POSITION_PARAMS, .traits = PURE | NO_GRAD, .infer = infer_position,
 	.emit = emit_argmax, .flops = 1, .sample = { -2, 2 },
-	.doc = "Position of the largest element along `dim` as i32, the lowest among equals; the first NaN counts as largest.",
+	.doc = "Position of the largest element along `dim` as i32, the lowest among equals; the first NaN counts as largest. An axis of length 0 is an error.",
 	.formula = "y = argmax_i x_i");
 OPDEF(argmin, .type = "ArgMin", .family = "reduce", .params = POSITION_PARAMS, .traits = PURE | NO_GRAD, .infer = infer_position,
 	.emit = emit_argmin, .flops = 1, .sample = { -2, 2 },
-	.doc = "Position of the smallest element along `dim` as i32, the lowest among equals.", .formula = "y = argmin_i x_i");
+	.doc = "Position of the smallest element along `dim` as i32, the lowest among equals. An axis of length 0 is an error.", .formula = "y = argmin_i x_i");
 
 /* --- cumsum ------------------------------------------------------------------------------------------------------ */
 

@@ -111,8 +111,7 @@ static int infer_slice(Infer *in)
 		if (step[i] == NO_INT) step[i] = 1;
 		if (step[i] != 1 && step[i] != -1) return bad_slice(in, "steps are 1 or -1; use `subsample` or `x[::n]` for others");
 		int64_t len = resolve(x.shape.dim[k], step[i], &start[i], &stop[i]);
-		if (!x.shape.dim[k]) len = start[i] = stop[i] = 0;               /* all of nothing */
-		else if (len <= 0) return bad_slice(in, arena_printf(in->b->ir->mem, "nothing is left of axis %d, which has length %" PRId64, k, x.shape.dim[k]));
+		if (len <= 0) len = start[i] = stop[i] = 0, step[i] = 1;         /* one form for everything that is empty */
 		in->out[0].shape.dim[k] = len;
 	}
 	infer_set_ints(in, "start", start, n);
@@ -142,7 +141,7 @@ OPDEF(slice, .type = "Slice", .type_inplace = "SliceInplace", .family = "shape",
 	.sample = { -2, 2 },
 	.doc = "A part of the tensor: along each axis given (0, 1, … if none are) from `start` to before `stop`, in steps of 1 or -1. "
 	       "Bounds are read as Python reads them: negative ones count from the end, they are clipped to the axis, and none means as far as it goes. "
-	       "An empty result is an error, as are lists of different lengths and an axis given twice. Without bounds it is a copy.",
+	       "A start at or behind the stop leaves an axis of length 0. Lists of different lengths are an error, as is an axis given twice. Without bounds it is a copy.",
 	.formula = "y_i = x_(start + i * step), dx = zeros with g at the places read");
 
 /* --- subsample ----------------------------------------------------------------------------------------------- */
@@ -199,7 +198,7 @@ static int region_fits(Infer *in, Shape whole, Shape part)
 	int ok = start->ints.n == whole.rank && step->ints.n == whole.rank && part.rank == whole.rank;
 	for (int i = 0; ok && i < whole.rank; i++) {
 		int64_t first = start->ints.at[i], last = first + (part.dim[i] - 1) * step->ints.at[i];
-		ok = part.dim[i] > 0 && first >= 0 && first < whole.dim[i] && last >= 0 && last < whole.dim[i];
+		ok = part.dim[i] == 0 || (part.dim[i] > 0 && first >= 0 && first < whole.dim[i] && last >= 0 && last < whole.dim[i]);
 	}
 	return ok ? 1 : bad_slice(in, "the region leaves the tensor");
 }

@@ -100,7 +100,7 @@ static int scaled_size(Infer *in, int axis, int64_t *dim)
 	double f = factor_of(in->op, axis), size = floor((double)*dim * f);
 	buf_float(&number, f);
 	if (!(f > 0) || isinf(f)) return scale_error(in, arena_printf(a, "factors are finite and above 0; that of axis %d is %s", axis, number.s));
-	if (size < 1) return scale_error(in, arena_printf(a, "nothing is left of axis %d: %" PRId64 " times %s", axis, *dim, number.s));
+	if (size < 1 && *dim) return scale_error(in, arena_printf(a, "nothing is left of axis %d: %" PRId64 " times %s", axis, *dim, number.s));
 	if (size > 0x1p40) return infer_error(in, E0319, "the result of `%s` has too many elements", in->def->name), 0;
 	*dim = (int64_t)size;
 	return 1;

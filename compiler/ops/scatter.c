@@ -64,7 +64,18 @@ static Tensor *winners(Build *b, Tensor *big, Tensor *idx, Shape s, int64_t axis
 
 static Tensor *only(Build *b, Tensor *where, Tensor *x) { return b_op3(b, OP_where, where, x, b_like(b, x, 0)); }
 
-static int infer_scatter_into(Infer *in) { return infer_same(in); }
+/* indices of the rank of `small`, each axis as long or 1; beside the axis `small` is no longer than `big` */
+static int infer_parts(Infer *in, Shape big, Shape small)
+{
+	Shape idx = infer_in(in, 1).shape;
+	int axis, ok = idx.rank == small.rank && big.rank == small.rank;
+	if (!infer_axis(in, op_attr(in->op, "axis")->i, big.rank, &axis)) return 0;
+	for (int i = 0; ok && i < small.rank; i++)
+		ok = (idx.dim[i] == 1 || idx.dim[i] == small.dim[i]) && (i == axis || small.dim[i] <= big.dim[i]);
+	return ok || (infer_error(in, E0311, "operands of `%s` do not fit", in->def->name), 0);
+}
+
+static int infer_scatter_into(Infer *in) { return infer_same(in) && infer_parts(in, infer_in(in, 0).shape, infer_in(in, 2).shape); }
 
 /* all of these ops: operand 1 holds indices, the elements that are moved are those of `moved`, positions are of an axis of `big` */
 static void check_positions(Build *b, const Op *op, const Tensor *big)
@@ -136,10 +147,8 @@ OPDEF(scatter_into, .type = "ScatterInto", .family = "scatter",
 
 static int infer_read_at(Infer *in)
 {
-	const AttrVal *v = op_attr(in->op, "shape");
-	in->out[0] = (Spec){ .dtype = infer_in(in, 0).dtype, .shape = { .rank = v->ints.n } };
-	memcpy(in->out[0].shape.dim, v->ints.at, (size_t)v->ints.n * sizeof *v->ints.at);
-	return 1;
+	in->out[0].dtype = infer_in(in, 0).dtype;
+	return infer_dims(in, "shape", &in->out[0].shape) && infer_parts(in, infer_in(in, 0).shape, in->out[0].shape);
 }
 
 static void emit_read_at(Emit *e, const Op *op)
@@ -232,7 +241,7 @@ static int64_t groups_of(const Op *op)
 /* one list of indices for all lines (of a group) */
 static int is_list(const Op *op, Shape x, Shape idx, int axis)
 {
-	int lead = groups_of(op) > 1;
+	int lead = groups_of(op) != 1;
 	return op_attr(op, "enable_index_broadcast")->i && !shape_eq(x, idx) && idx.rank == 1 + lead && idx.dim[lead] == x.dim[axis];
 }
 
@@ -258,7 +267,7 @@ static int infer_scatter_reduce(Infer *in)
 	int axis;
 	if (!infer_need_int(in, INDICES) || infer_word(in, "reduction", reductions) < 0 || !infer_need_number(in, DATA)) return 0;
 	if (!infer_axis(in, op_attr(in->op, "axis")->i, x.shape.rank, &axis)) return 0;
-	if (groups < 1 || (groups > 1 && (axis == 0 || x.shape.dim[0] != groups || infer_in(in, INDICES).shape.dim[0] != groups)))
+	if (groups < 0 || (groups != 1 && (axis == 0 || x.shape.dim[0] != groups || infer_in(in, INDICES).shape.dim[0] != groups)))
 		return infer_error(in, E0310, "`group_size` of `%s` is the length of axis 0 of data and indices, and another axis is reduced", op_said(in->op)), 0;
 	if (!check_indices(in, axis)) return 0;
 	if (!initial && !size->set) return infer_error(in, E0310, "`%s` needs `initial_values` or `axis_size`", op_said(in->op)), 0;
@@ -379,9 +388,9 @@ static int infer_groupedgather(Infer *in)
 {
 	Spec t = infer_in(in, 0), idx = infer_in(in, 1);
 	int64_t groups = op_attr(in->op, "group_size")->i;
-	int axis, lead = groups > 1;
+	int axis, lead = groups != 1;
 	if (!infer_need_indices(in, 1) || !infer_axis(in, op_attr(in->op, "axis")->i, t.shape.rank, &axis)) return 0;
-	if (groups < 1 || (lead && (axis == 0 || idx.shape.rank < 1 || t.shape.dim[0] != groups || idx.shape.dim[0] != groups)))
+	if (groups < 0 || (lead && (axis == 0 || idx.shape.rank < 1 || t.shape.dim[0] != groups || idx.shape.dim[0] != groups)))
 		return infer_error(in, E0310, "`group_size` of `groupedgather` is the length of axis 0 of tensor and indices, and another axis is gathered"), 0;
 	if (t.shape.rank - 1 + idx.shape.rank - lead > MAX_RANK) return infer_error(in, E0313, "the result of `groupedgather` would have more than %d axes", MAX_RANK), 0;
 	in->out[0].dtype = t.dtype;
@@ -396,7 +405,7 @@ static int infer_groupedgather(Infer *in)
 /* the gathered shape with the axes of the indices as one, and the indices beside it */
 static Tensor *flat_indices(Build *b, const Op *op, Tensor *idx, Shape *flat)
 {
-	int axis = (int)op_attr(op, "axis")->i, lead = op_attr(op, "group_size")->i > 1;
+	int axis = (int)op_attr(op, "axis")->i, lead = op_attr(op, "group_size")->i != 1;
 	Shape s = { .rank = op->in.at[0]->spec.shape.rank };
 	int64_t n = 1;
 	for (int i = lead; i < idx->spec.shape.rank; i++) n *= idx->spec.shape.dim[i];

@@ -38,12 +38,13 @@ void emit_zero(Emit *e, const Op *op, int out)
 	emit_line(e, "rt->memset(%s, 0, %" PRId64 ");", emit_out(e, op, out), shape_nelems(s->shape) * (int64_t)dtype_size(s->dtype));
 }
 
-/* Axes of length 1 have no stride worth keeping.  The rest is matched greedily: a run of old axes and a
+/* Without elements any strides do.  Axes of length 1 have no stride worth keeping.  The rest is matched greedily: a run of old axes and a
  * run of new ones with equal products; within the old run each axis must step over the whole next one. */
 int restride(Shape from, const int64_t *stride, Shape to, int64_t *out)
 {
 	int64_t dim[MAX_RANK], step[MAX_RANK];
 	int n = 0, i = 0, j = 0;
+	if (!shape_nelems(from)) return row_major(to, out), 1;
 	for (int k = 0; k < from.rank; k++) {
 		if (from.dim[k] == 1) continue;
 		dim[n] = from.dim[k];
@@ -90,24 +91,24 @@ static int shape_error(Infer *in, const char *why)
 	return 0;
 }
 
-/* the one -1 from the rest; entries of `s` are checked. Only a tensor without elements has a shape with a 0 in it. */
+/* the one -1 from the rest; entries of `s` are checked */
 static int infer_shape(Infer *in, Shape *s)
 {
 	const AttrVal *v = op_attr(in->op, "shape");
 	int64_t total = shape_nelems(infer_in(in, 0).shape), known = 1;
 	int hole = -1;
-	if (v->ints.n > MAX_RANK) return shape_error(in, arena_printf(in->b->ir->mem, "a tensor has at most %d axes", MAX_RANK));
+	Arena *a = in->b->ir->mem;
+	if (v->ints.n > MAX_RANK) return shape_error(in, arena_printf(a, "a tensor has at most %d axes", MAX_RANK));
 	s->rank = v->ints.n;
 	for (int i = 0; i < s->rank; i++) {
 		s->dim[i] = v->ints.at[i];
 		if (s->dim[i] == -1 && hole >= 0) return shape_error(in, "only one entry can be -1");
 		if (s->dim[i] == -1) hole = i;
-		else if (s->dim[i] < 0 || (!s->dim[i] && total)) return shape_error(in, "entries are positive, or one of them -1");
+		else if (s->dim[i] < 0) return shape_error(in, "entries are 0 or more, or one of them -1");
 		else if (__builtin_mul_overflow(known, s->dim[i], &known)) return shape_error(in, "too many elements");
 	}
-	if (hole >= 0 && !known) return shape_error(in, "beside a 0 any number fits the -1");
-	if (hole >= 0 ? total % known != 0 : total != known)
-		return shape_error(in, arena_printf(in->b->ir->mem, "the tensor has %" PRId64 " elements", total));
+	if (hole >= 0 && !known && !total) return shape_error(in, "the -1 is ambiguous: beside a 0 it may be any number");
+	if (hole < 0 || !known ? total != known : total % known != 0) return shape_error(in, arena_printf(a, "the tensor has %" PRId64 " elements", total));
 	if (hole >= 0) s->dim[hole] = total / known;
 	return 1;
 }
@@ -135,8 +136,8 @@ static void emit_flat_copy(Emit *e, const Op *op)
 OPDEF(reshape, .type = "Reshape", .type_inplace = "ReshapeInplace", .family = "shape",
 	.params = PARAMS({ "t", P_TENSOR }, { "shape", P_SHAPE }), .traits = PURE | MOVES, .inplace = VIEWS, .out_name = "%s_reshaped",
 	.infer = infer_reshape, .view = view_restride, .grad = grad_reshape, .emit = emit_flat_copy, .sample = { -2, 2 },
-	.doc = "The elements in row-major order in a new shape. One entry may be -1 and is computed from the rest; 0 has no special meaning "
-	       "and is an error, as is any other number of elements.",
+	.doc = "The elements in row-major order in a new shape. One entry may be -1 and is computed from the rest; beside a 0 it would be ambiguous, "
+	       "which is an error. 0 has no special meaning: only a tensor without elements has such a shape. Another number of elements is an error.",
 	.formula = "y[unravel(i)] = x[unravel(i)], dx = reshape(g)");
 
 static int infer_flatten(Infer *in)
@@ -380,7 +381,7 @@ static int64_t *split_sizes(Infer *in, int64_t len, int *n)
 	int64_t *size = NEWN(a, int64_t, *n + 1);
 	for (int i = 0; i < *n; i++) {
 		size[i] = counted ? len / parts : v->ints.at[i];
-		if (size[i] < 1) return bad_split(in, "sizes are positive"), NULL;
+		if (size[i] < 0) return bad_split(in, "sizes are 0 or more"), NULL;
 		if (size[i] > len - sum) return bad_split(in, arena_printf(a, "sizes add up to more than the axis: %" PRId64, len)), NULL;
 		sum += size[i];
 	}
@@ -444,7 +445,7 @@ OPDEF(split, .type = "Split", .family = "shape",
 	.params = PARAMS({ "t", P_TENSOR }, { "splits", P_INTS }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }), .nout = -2, .traits = PURE | MOVES | STRIDED,
 	.infer = infer_split, .view = view_split, .grad = grad_split, .emit = emit_split, .sample = { -2, 2 },
 	.doc = "Parts of a tensor along an axis, as a list. An int is the number of equal parts (it must divide the axis), a list gives the sizes "
-	       "(positive, adding up to the axis).",
+	       "(0 or more, adding up to the axis).",
 	.formula = "y0 | y1 | … = x, dx = concat(g0, g1, …)");
 
 /* --- expand ---------------------------------------------------------------------------------------------------- */

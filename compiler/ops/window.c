@@ -5,11 +5,19 @@
 
 int window_rank(Infer *in, int operand)
 {
-	int r = infer_in(in, operand).shape.rank;
-	if (r >= 3) return r - 2;
-	Diag *d = infer_error(in, E0313, "`%s` works on images of rank 3 or more", in->def->name);
-	diag_label(in->b->ir->ds, d, "axes are images, channels, and one or more of space; got %d", r);
-	return 0;
+	Shape s = infer_in(in, operand).shape;
+	if (s.rank < 3) {
+		Diag *d = infer_error(in, E0313, "`%s` works on images of rank 3 or more", in->def->name);
+		diag_label(in->b->ir->ds, d, "axes are images, channels, and one or more of space; got %d", s.rank);
+		return 0;
+	}
+	for (int i = 2; i < s.rank; i++) {
+		if (s.dim[i]) continue;
+		Diag *d = infer_error(in, E0310, "the images of `%s` are empty", in->def->name);
+		diag_label(in->b->ir->ds, d, "spatial axis %d has length 0; only images and channels may number 0", i - 2);
+		return 0;
+	}
+	return s.rank - 2;
 }
 
 static int list_error(Infer *in, const char *name, const char *what)

@@ -195,7 +195,8 @@ static int scatter_body(RtLane *ln, void *ctx, long lo, long hi)
 int k_scatter(struct pxlrt_lane *lane, const struct pxlrt_scatter *d, void *small, const void *idx, void *big)
 {
 	Scatter s = { .rt = table_of(rt_lane(lane)), .d = d, .small = small, .idx = idx, .big = big };
-	if (!d->dim[d->axis]) return 0;
+	for (int k = 0; k < d->rank; k++)
+		if (!d->dim[k]) return 0;
 	find_run(&s);
 	long n = s.bands * s.parts;
 	return span_run(rt_lane(lane), scatter_body, &s, n, piece_of(n, (double)d->dim[d->axis] * (1 + (1 + 0.1 * (double)s.band) / (double)s.parts)));

@@ -9,7 +9,7 @@ static const char *const view_name[] = { "", "transposed ", "reversed ", "every 
 
 static inline int view_fits(View v, Shape s)
 {
-	return v == PLAIN || (s.rank && shape_nelems(s) && (v != TURNED || s.rank > 1));
+	return v == PLAIN || (s.rank && (v != TURNED || s.rank > 1));
 }
 
 /* the shape of what the view shows */
@@ -18,7 +18,7 @@ static inline Shape base_shape(View v, Shape s)
 	Shape b = s;
 	for (int i = 0; i < s.rank; i++) {
 		if (v == TURNED) b.dim[i] = s.dim[s.rank - 1 - i];
-		if (v == SKIPPED) b.dim[i] = s.dim[i] * 2 - 1;
+		if (v == SKIPPED) b.dim[i] = s.dim[i] ? s.dim[i] * 2 - 1 : 0;
 		if (v == PART) b.dim[i] = s.dim[i] + 2;
 		if (v == EXPANDED && i == 0) b.dim[i] = 1;
 	}

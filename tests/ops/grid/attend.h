@@ -16,8 +16,16 @@ static Query query_of(Unit *u, size_t at)
 	q.i = at % q.lq;
 	ahead = (long)(q.i + 1 + q.lk) - (long)q.lq;
 	q.seen = !ATTR("causal")->i ? q.lk : ahead < 0 ? 0 : (size_t)ahead;
-	q.scale = ATTR("scale")->set ? (Num)ATTR("scale")->f : 1 / sqrtl((Num)q.d);
+	q.scale = ATTR("scale")->set ? (Num)ATTR("scale")->f : q.d ? 1 / sqrtl((Num)q.d) : 1;
 	return q;
+}
+
+/* of all items: rows of q, which may be without elements */
+static size_t queries(Unit *u)
+{
+	Shape rows = SX(0);
+	rows.rank--;
+	return (size_t)shape_nelems(rows);
 }
 
 static Num dot_of(Unit *u, int a, size_t at, int b, size_t bt, size_t n, Num *size)
@@ -41,7 +49,7 @@ static Num score(Unit *u, const Query *q, size_t j, Num *size)
 
 WHOLE(attention)
 {
-	for (size_t at = 0; at < NX(0) / (size_t)(SX(0).dim[SX(0).rank - 1]); at++) {
+	for (size_t at = 0; at < queries(u); at++) {
 		Query q = query_of(u, at);
 		Num top = -INFINITY, sum = 0, most = 0;
 		for (size_t j = 0; j < q.seen; j++) {
@@ -67,7 +75,7 @@ WHOLE(attention)
 /* operands: q k v mask y lse g glse */
 WHOLE(attention_grad)
 {
-	for (size_t at = 0; at < NX(0) / (size_t)(SX(0).dim[SX(0).rank - 1]); at++) {
+	for (size_t at = 0; at < queries(u); at++) {
 		Query q = query_of(u, at);
 		Num room = 0, dot = dot_of(u, 6, at * q.n, 4, at * q.n, q.n, &room);
 		if (u->nin > 7) dot -= X(7, at);

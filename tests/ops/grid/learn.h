@@ -13,14 +13,15 @@ static Num divisor(Unit *u)
 	Num n = 0;
 	if (reduces(u) != 'm') return 1;
 	for (size_t r = 0; r < NX(1); r++) n += counted(u, r);
-	return n < 1 ? 1 : n;
+	return n < 1 && ATTR("ignore_index")->set ? 1 : n;
 }
+static size_t classes_of(Unit *u) { return (size_t)SX(0).dim[SX(0).rank - 1]; }
 static Num least_probability(Unit *u) { return TYPE(0) == DT_F16 ? 6.104e-5L : 1e-7L; }
 
 /* probability of class k of item r: given, or softmax of what is given */
 static Num probability(Unit *u, size_t r, size_t k, int logits)
 {
-	size_t classes = NX(0) / NX(1);
+	size_t classes = classes_of(u);
 	Num m = -INFINITY, s = 0;
 	if (!logits) return X(0, r * classes + k);
 	for (size_t j = 0; j < classes; j++) m = a_max(m, X(0, r * classes + j));
@@ -46,7 +47,7 @@ static Num loss_factor(Unit *u, size_t r, Num number)
 /* gradient of the scores, as result i */
 static void residuals(Unit *u, int i, int logits, Num number)
 {
-	size_t classes = NX(0) / NX(1);
+	size_t classes = classes_of(u);
 	for (size_t k = 0; k < NX(0); k++) {
 		size_t r = k / classes;
 		Num g = loss_factor(u, r, number);
@@ -58,7 +59,7 @@ WHOLE(nll) { losses(u, 0, 0, 0); }
 WHOLE(nll_log) { losses(u, 0, 0, 1); }
 WHOLE(nll_grad)
 {
-	size_t classes = NX(0) / NX(1);
+	size_t classes = classes_of(u);
 	for (size_t r = 0; r < NX(1); r++)
 		if (counted(u, r)) Y(0, r * classes + (size_t)X(1, r)) = -loss_factor(u, r, 1) / X(0, r * classes + (size_t)X(1, r));
 }
