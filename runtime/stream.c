@@ -50,7 +50,7 @@ static int bind_one(RtSession *s, const RtBind *b, RtErr *e)
 			array_text(shape, sizeof shape, p, st), least, b->count);
 	if (!b->data && least)
 		return rt_fail(e, RT_EINVAL, "%s stream `%s` is bound to no array", way(st), st->name);
-	if ((uintptr_t)b->data % dtype_size(st->dtype))
+	if (b->count && (uintptr_t)b->data % dtype_size(st->dtype))
 		return rt_fail(e, RT_EINVAL, "the array for %s stream `%s` is not aligned to its element's %zu bytes",
 			way(st), st->name, dtype_size(st->dtype));
 	s->bound[b->stream] = b->data ? b->data : s->consts;           /* an empty array may have no address */

@@ -36,7 +36,8 @@ static HostArray *kept_in(Unit *u, const RtArray *a)
 	Shape s = { .rank = a->rank };
 	memcpy(s.dim, a->dim, sizeof s.dim);
 	HostArray *h = host_new(&u->mem, a->dtype, s);
-	memcpy(host_bytes(&u->mem, h, 0), a->data, a->bytes);
+	void *to = host_bytes(&u->mem, h, 0);
+	if (a->bytes) memcpy(to, a->data, a->bytes);
 	return h;
 }
 

@@ -291,7 +291,8 @@ PXL_API const char *pxl_session_jit(const pxl_session *s);   /* whose code its n
 /* why the last call on this session failed (sessions in several threads do not share pxl_errmsg) */
 PXL_API const char *pxl_session_errmsg(const pxl_session *s);
 
-/* Copy data in (inputs, variables) or out (outputs, variables); bytes must be the array's. */
+/* Copy data in (inputs, variables) or out (outputs, variables); bytes must be the array's. Of an array without elements,
+ * which has 0 bytes, data may be NULL. */
 PXL_API PXL_MUST pxl_status pxl_write(pxl_session *s, int index, const void *data, size_t bytes);
 PXL_API PXL_MUST pxl_status pxl_read(pxl_session *s, int index, void *out, size_t bytes);
 /* Several variables in one transfer to the device; when one of them does not fit, none is written. */

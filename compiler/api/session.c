@@ -143,7 +143,7 @@ pxl_status pxl_write(pxl_session *s, int index, const void *data, size_t bytes)
 	if (is_variable(s, index)) return status(rt_session_write(s->rt, index - s->p->rt.nstream, data, bytes, &s->err));
 	if (s->p->infos[index].kind != PXL_INPUT) return session_fail(s, PXL_EINVAL, "cannot write `%s`: it is an output", s->p->infos[index].name);
 	if (!own_buffer(s, index)) return PXL_ENOMEM;
-	memcpy(s->own[index], data, bytes);
+	if (bytes) memcpy(s->own[index], data, bytes);
 	s->bound[index] = NULL;
 	return PXL_OK;
 }
@@ -175,7 +175,7 @@ pxl_status pxl_read(pxl_session *s, int index, void *out, size_t bytes)
 	if (is_variable(s, index)) return status(rt_session_read(s->rt, index - s->p->rt.nstream, out, bytes, &s->err));
 	const void *from = s->bound[index] ? s->bound[index] : s->own[index];
 	if (!from) return session_fail(s, PXL_EINVAL, "cannot read `%s`: nothing has been written to it yet", s->p->infos[index].name);
-	memcpy(out, from, bytes);
+	if (bytes) memcpy(out, from, bytes);
 	return PXL_OK;
 }
 
@@ -214,7 +214,7 @@ static pxl_status gather_binds(pxl_session *s, int *n)
 		const pxl_info *info = &s->p->infos[i];
 		if (!info->used) continue;
 		void *data = s->bound[i] ? s->bound[i] : s->own[i];
-		if (!data && info->kind == PXL_INPUT) return session_fail(s, PXL_EINVAL, "input `%s` has no data: write or bind it before running", info->name);
+		if (!data && info->kind == PXL_INPUT && info->bytes) return session_fail(s, PXL_EINVAL, "input `%s` has no data: write or bind it before running", info->name);
 		if (!data && !(data = own_buffer(s, i))) return PXL_ENOMEM;
 		s->binds[(*n)++] = (RtBind){ i, data, info->nelem };
 	}

@@ -173,6 +173,9 @@ static double fold(Fold f, DType t, const void *p, int64_t at, int64_t n, int64_
 	}
 }
 
+/* the sum of nothing is 0, its mean NaN */
+static int needs_element(Fold f) { return f != FOLD_SUM && f != FOLD_MEAN; }
+
 static DType fold_dtype(Fold f, DType t)
 {
 	if (f == FOLD_ARGMAX || f == FOLD_ARGMIN) return DT_I32;
@@ -188,7 +191,7 @@ static Value reduced(Elab *e, Call *c, Fold f)
 	if (!p) return v_error();
 	DType t = fold_dtype(f, a->dtype);
 	if (!is_given(c->arg[0])) {
-		if (!n && f != FOLD_SUM) return fail(e, E0114, c->at, "an empty array has no such value");
+		if (!n && needs_element(f)) return fail(e, E0114, c->at, "an empty array has no such value");
 		double x = fold(f, a->dtype, p, 0, n, 1);
 		return dtype_is_float(t) ? v_float(x) : v_int((int64_t)x);
 	}
@@ -200,7 +203,7 @@ static Value reduced(Elab *e, Call *c, Fold f)
 		if (k != axis) s.dim[s.rank++] = a->shape.dim[k];
 	for (int k = (int)axis + 1; k < a->shape.rank; k++) inner *= a->shape.dim[k];
 	int64_t len = a->shape.dim[axis];
-	if (!len && f != FOLD_SUM) return fail(e, E0114, c->at, "an empty axis has no such value");
+	if (!len && needs_element(f)) return fail(e, E0114, c->at, "an empty axis has no such value");
 	HostArray *r = host_new(e->mem, t, s);
 	for (int64_t i = 0, m = shape_nelems(s); i < m; i++)
 		rt_set(t, host_bytes(e->mem, r, e->o.seed), (size_t)i, fold(f, a->dtype, p, i / inner * inner * len + i % inner, len, inner));

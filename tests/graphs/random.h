@@ -61,6 +61,7 @@ static inline Shape gen_shape(Gen *g)
 	static const int64_t sides[] = { 1, 2, 2, 3, 3, 4, 5, 7, 16, 33 };
 	Shape s = { .rank = gen_below(g, 4) };
 	for (int i = 0; i < s.rank; i++) s.dim[i] = sides[gen_below(g, s.rank > 2 ? 6 : 10)];
+	if (s.rank && gen_chance(g, 5)) s.dim[gen_below(g, s.rank)] = 0;
 	return s;
 }
 
@@ -110,6 +111,7 @@ static inline AttrVal gen_shape_attr(Gen *g, const Tensor *t)
 	if (t && gen_chance(g, 70)) {                    /* the elements of t in other places */
 		int64_t n = shape_nelems(t->spec.shape);
 		s.rank = 0;
+		if (!n) s.dim[s.rank++] = 0;
 		while (n > 1 && s.rank < 3) {
 			int64_t f = 2 + gen_below(g, 6);
 			if (n % f) f = n;
@@ -256,7 +258,7 @@ static inline int result_fits(const Gen *g, const Node *n, const Tensor *t)
 {
 	int64_t e = shape_nelems(t->spec.shape);
 	int is_float = dtype_is_float(t->spec.dtype);
-	if (t->poison || e < 1 || e > MAX_ELEMENTS || t->spec.dtype == DT_F8_143 || t->spec.dtype == DT_F8_152) return 0;
+	if (t->poison || e < 0 || e > MAX_ELEMENTS || t->spec.dtype == DT_F8_143 || t->spec.dtype == DT_F8_152) return 0;
 	if (g->kind == WRITES || !is_float) return 1;
 	if (g->kind == SMOOTH && t->spec.dtype != DT_F64) return 0;
 	return n->d->grad || (g->kind == SLOPES && n->d->traits & NO_GRAD);

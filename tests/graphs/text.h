@@ -110,6 +110,9 @@ static inline void put_params(Buf *b, const Gen *g)
 		if (g->node[i].kind == NODE_INPUT && !g->node[i].gone) buf_printf(b, "%st%d", any++ ? ", " : "", i);
 }
 
+/* the mean of no elements is NaN, and would hide all else */
+static inline const char *average(const Tensor *t) { return shape_nelems(t->spec.shape) ? "mean" : "sum"; }
+
 static inline void put_sub(Buf *b, const Gen *g, int k)
 {
 	const Gen *s = &g->sub[k];
@@ -120,7 +123,7 @@ static inline void put_sub(Buf *b, const Gen *g, int k)
 	buf_puts(b, "    return within(");
 	if (x->spec.dtype != y->spec.dtype || !shape_eq(x->spec.shape, y->spec.shape)) buf_puts(b, "t0 + ");
 	put_val(b, s, r);
-	if (x->spec.dtype != y->spec.dtype || !shape_eq(x->spec.shape, y->spec.shape)) buf_printf(b, ".cast(%s).mean()", dtype_info[x->spec.dtype].name);
+	if (x->spec.dtype != y->spec.dtype || !shape_eq(x->spec.shape, y->spec.shape)) buf_printf(b, ".cast(%s).%s()", dtype_info[x->spec.dtype].name, average(y));
 	buf_puts(b, ", -2, 2)\n}\n");
 }
 
@@ -132,10 +135,11 @@ static inline void put_loss(Buf *b, const Gen *g)
 	for (int i = 0; i < n; i++) {
 		buf_puts(b, "    loss = loss + ");
 		put_val(b, g, out[i]);
-		buf_puts(b, ".cast(f64).mean()\n");
+		buf_printf(b, ".cast(f64).%s()\n", average(val_tensor(g, out[i])));
 	}
 	for (int i = 0; i < g->n; i++)                          /* every input is reached */
-		if (g->node[i].kind == NODE_INPUT && !g->node[i].gone && dtype_is_float(g->node[i].out[0]->spec.dtype)) buf_printf(b, "    loss = loss + t%d.cast(f64).mean() * 0.125\n", i);
+		if (g->node[i].kind == NODE_INPUT && !g->node[i].gone && dtype_is_float(g->node[i].out[0]->spec.dtype))
+			buf_printf(b, "    loss = loss + t%d.cast(f64).%s() * 0.125\n", i, average(g->node[i].out[0]));
 }
 
 static inline void put_outputs(Buf *b, const Gen *g)
