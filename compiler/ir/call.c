@@ -125,9 +125,10 @@ static int check_count(Infer *in)
 	return 0;
 }
 
-static int specs_match(Spec a, Spec b)
+/* An input that does not say what it is a shard of takes any tensor of its shape. */
+static int fits_input(Spec a, Spec input)
 {
-	return a.dtype == b.dtype && shape_eq(a.shape, b.shape) && a.has_meta == b.has_meta && (!a.has_meta || shape_eq(a.meta, b.meta));
+	return a.dtype == input.dtype && shape_eq(a.shape, input.shape) && (!input.has_meta || (a.has_meta && shape_eq(a.meta, input.meta)));
 }
 
 /* shards of other tensors look alike without the shape of the whole */
@@ -141,7 +142,7 @@ static int check_input(Infer *in, int i)
 {
 	const Tensor *parent = in->op->in.at[i], *input = callee_input(in->op, i);
 	Arena *a = in->b->ir->mem;
-	if (!input || parent->poison || input->poison || specs_match(parent->spec, op_operand_spec(in->op, i))) return 1;
+	if (!input || parent->poison || input->poison || fits_input(parent->spec, op_operand_spec(in->op, i))) return 1;
 	Diag *d = infer_error(in, E0425, "input `%s` of the %s does not match", input->name, graph_word(in->op, i));
 	diag_label(in->b->ir->ds, d, "%s against %s", full_spec(a, parent->spec), full_spec(a, op_operand_spec(in->op, i)));
 	diag_note(in->b->ir->ds, d, input->at, "%s expects %s", graph_title(input->graph), spec_str(a, input->spec.dtype, input->spec.shape));

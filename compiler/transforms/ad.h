@@ -52,6 +52,7 @@ typedef struct Autodiff {
 Fwd      *ad_state(Autodiff *ad, Tensor *t);
 Build     ad_build(Autodiff *ad, const Op *op);              /* in the gradient graph, at the op's place */
 Build     ad_beside(const Build *b, const Tensor *t);        /* b on t's IPU and tiles, where they are known */
+Spec      ad_gradient_spec(const Tensor *t);             /* of a gradient of t: it is not known to be a shard */
 GradInfo *ad_graph(Run *run, Graph *fwd, Reach *reach, Tensor *const *required, int nrequired, int lenient);
 int       ad_checks(Run *run, Graph *fwd);                   /* R225, R231: 0 after a diagnostic */
 

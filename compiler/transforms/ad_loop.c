@@ -96,12 +96,12 @@ static int has_gradient(Loop *l, int k)
 static void enter_gradients(Loop *l)
 {
 	for (int k = 0; k < l->carried; k++)
-		if (has_gradient(l, k)) l->dout[k] = enter(l, grad_of(l->gr, l->op, k), l->body->outputs.at[k]->spec, gradient_name(l, l->body->inputs.at[k]), 0);
+		if (has_gradient(l, k)) l->dout[k] = enter(l, grad_of(l->gr, l->op, k), ad_gradient_spec(l->body->outputs.at[k]), gradient_name(l, l->body->inputs.at[k]), 0);
 	for (int k = l->carried; k < l->nin; k++) {
 		Tensor *t = l->body->inputs.at[k];
 		if (served(l->gi, k) < 0 || op_rows(l->op, k) || !grad_wanted(l->gr, l->op, k)) continue;
 		Build z = ad_beside(&l->gr->b, t);
-		l->sum[k] = enter(l, b_zeros(&z, t->spec), t->spec, gradient_name(l, t), 0);
+		l->sum[k] = enter(l, b_zeros(&z, t->spec), ad_gradient_spec(t), gradient_name(l, t), 0);
 	}
 }
 
@@ -142,7 +142,7 @@ static void enter_rest(Loop *l)
 	for (int k = l->carried; k < l->body->outputs.n; k++) {
 		Tensor *t = l->body->outputs.at[k];
 		if (t->input_index < 0 && expects(l->gi, CONN_FWD, t) && added_output(l->body, t) == k) l->value[l->nin + k] = enter_rows(l, k);
-		if (grad_has(l->gr, l->op, k) && expects(l->gi, CONN_FWD_GRAD, t)) l->dout[k] = enter(l, grad_of(l->gr, l->op, k), t->spec, gradient_name(l, t), -1);
+		if (grad_has(l->gr, l->op, k) && expects(l->gi, CONN_FWD_GRAD, t)) l->dout[k] = enter(l, grad_of(l->gr, l->op, k), ad_gradient_spec(t), gradient_name(l, t), -1);
 	}
 }
 

@@ -62,6 +62,11 @@ static Tensor *brought(Build *b, Tensor *g)
 	return (tensor_tiles(g) == TILES_IO) == (b->tiles == TILES_IO) ? g : b_op1(b, OP_io_tile_copy, g);
 }
 
+Spec ad_gradient_spec(const Tensor *t)
+{
+	return (Spec){ .dtype = t->spec.dtype, .shape = t->spec.shape };
+}
+
 static const char *grad_name(Autodiff *ad, const Tensor *t)
 {
 	return arena_printf(ad->mem, "%s%s", prefix, t->name);
@@ -291,7 +296,7 @@ static void make_provided_inputs(Autodiff *ad)
 		Tensor *g;
 
 		b.scope = "";
-		g = ir_input(&b, t->spec, grad_name(ad, t), 0);
+		g = ir_input(&b, ad_gradient_spec(t), grad_name(ad, t), 0);
 		vec_push(ad->mem, &ad->gi->ins, e);
 		if (dtype_is_float(t->spec.dtype)) vec_push(ad->mem, &ad_state(ad, t)->parts, g);
 	}
