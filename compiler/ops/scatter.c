@@ -257,6 +257,29 @@ static int check_indices(Infer *in, int axis)
 	return 1;
 }
 
+/* the part of data that has an index: its corner when indices are fewer */
+static Shape corner_of(const Op *op)
+{
+	Shape x = op->in.at[DATA]->spec.shape, idx = op->in.at[INDICES]->spec.shape;
+	return is_list(op, x, idx, (int)op_attr(op, "axis")->i) ? x : idx;
+}
+
+/* along the other axes elements go to the positions that they have in the data */
+static int check_initial(Infer *in, int axis, int64_t groups)
+{
+	Shape s = infer_in(in, INITIAL).shape, x = corner_of(in->op);
+	const char *why = NULL;
+	for (int i = 0; i < x.rank && s.rank == x.rank && !why; i++) {
+		if (i == 0 && groups > 1 && s.dim[0] != groups) why = "axis 0 counts the groups";
+		else if (i != axis && x.dim[i] > s.dim[i]) why = arena_printf(in->b->ir->mem, "axis %d is shorter than that of `data`", i);
+	}
+	if (s.rank != x.rank) why = "they have the rank of `data`";
+	if (!why) return 1;
+	Diag *d = infer_error(in, E0311, "`initial_values` of `%s` do not fit", op_said(in->op));
+	diag_label(in->b->ir->ds, d, "%s", why);
+	return 0;
+}
+
 static int infer_scatter_reduce(Infer *in)
 {
 	static const char *const reductions[] = { "none", "sum", "max", "min", 0 };
@@ -267,18 +290,16 @@ static int infer_scatter_reduce(Infer *in)
 	int axis;
 	if (!infer_need_int(in, INDICES) || infer_word(in, "reduction", reductions) < 0 || !infer_need_number(in, DATA)) return 0;
 	if (!infer_axis(in, op_attr(in->op, "axis")->i, x.shape.rank, &axis)) return 0;
+	infer_set_int(in, "axis", axis);
 	if (groups < 0 || (groups != 1 && (axis == 0 || x.shape.dim[0] != groups || infer_in(in, INDICES).shape.dim[0] != groups)))
 		return infer_error(in, E0310, "`group_size` of `%s` is the length of axis 0 of data and indices, and another axis is reduced", op_said(in->op)), 0;
 	if (!check_indices(in, axis)) return 0;
 	if (!initial && !size->set) return infer_error(in, E0310, "`%s` needs `initial_values` or `axis_size`", op_said(in->op)), 0;
 	if (size->set && size->i < 0) return infer_error(in, E0310, "`axis_size` of `%s` is negative", op_said(in->op)), 0;
+	if (initial && (!same_dtype(in, DATA, INITIAL) || !check_initial(in, axis, groups))) return 0;
 	in->out[0] = x;
-	in->out[0].shape.dim[axis] = initial ? axis < initial->spec.shape.rank ? initial->spec.shape.dim[axis] : -1 : size->i;
-	if (initial && (!same_dtype(in, DATA, INITIAL) || !shape_eq(initial->spec.shape, in->out[0].shape))) {
-		if (initial->spec.dtype == x.dtype) infer_error(in, E0311, "`initial_values` of `%s` differ from `data` on another axis than %d", op_said(in->op), axis);
-		return 0;
-	}
-	infer_set_int(in, "axis", axis);
+	if (initial) in->out[0].shape = initial->spec.shape;
+	else in->out[0].shape.dim[axis] = size->i;
 	return 1;
 }
 
@@ -290,13 +311,6 @@ static Tensor *indices_beside(Build *b, const Op *op, Tensor *idx)
 	if (!is_list(op, x, idx->spec.shape, axis)) return idx;
 	for (int i = 0; i < x.rank; i++) s.dim[i] = i == axis ? x.dim[i] : i == 0 ? groups_of(op) : 1;
 	return b_reshape(b, idx, s);
-}
-
-/* the part of data that has an index: its corner when indices are fewer */
-static Shape corner_of(const Op *op)
-{
-	Shape x = op->in.at[DATA]->spec.shape, idx = op->in.at[INDICES]->spec.shape;
-	return is_list(op, x, idx, (int)op_attr(op, "axis")->i) ? x : idx;
 }
 
 static Tensor *cut(Build *b, Tensor *x, Shape s)
@@ -373,7 +387,7 @@ static int reduce_fails(const Op *op) { return shape_nelems(op->in.at[INDICES]->
 
 #define REDUCE .family = "scatter", .traits = PURE, .infer = infer_scatter_reduce, .lower = lower_scatter_reduce, .fails = reduce_fails, .check = check_writing, .grad = grad_scatter_reduce, .sample = { -2, 2 }
 #define REDUCE_DOC "Elements of `data` combined at computed positions of an axis: \"sum\", \"max\", \"min\", or \"none\", which overwrites (the last in row-major order " \
-	"wins). The result begins as `initial_values`, or has `axis_size` places along the axis; then sums begin at 0, and a place that no element falls on is 0. Indices have " \
+	"wins). The result begins as `initial_values`, which on the other axes are as long as the data or longer, or has `axis_size` places along the axis; then sums begin at 0, and a place that no element falls on is 0. Indices have " \
 	"the shape of `data`, or one axis for all lines; without `enable_index_broadcast` they may be fewer, for a corner of the data. Extremes give every tied element " \
 	"the whole gradient. An index outside the axis is a run-time error."
 #define REDUCE_FORMULA "y[p with p[axis] := indices[p]] = combination of data[p]"
