@@ -537,13 +537,14 @@ static int transpose_error(Infer *in, const char *name, const char *why)
 	return 0;
 }
 
-/* pads that give the size asked for */
-static int pads_for(Infer *in, Windows *w, int i, int64_t size, int how)
+/* pads that give the size asked for; `past`: how far it goes past what windows reach */
+static int pads_for(Infer *in, Windows *w, int i, int64_t size, int how, int64_t *past)
 {
 	int64_t p;
 	if (__builtin_mul_overflow(w->stride[i], w->y[i] - 1, &p)) return infer_error(in, E0319, "the result of `%s` has too many elements", in->def->name), 0;
 	p += w->k[i] - size;
-	if (p < 0) return transpose_error(in, "output_shape", arena_printf(in->b->ir->mem, "spatial axis %d has at most %" PRId64 " places, asked for %" PRId64, i, size + p, size));
+	*past = p < 0 ? -p : 0;
+	p += *past;
 	w->begin[i] = how == 1 ? (p + 1) / 2 : p / 2;
 	w->end[i] = p - w->begin[i];
 	w->x[i] = size;
@@ -558,13 +559,13 @@ static int transposed_size(Infer *in, Windows *w, int i, int64_t extra)
 	return transpose_error(in, "padding", arena_printf(in->b->ir->mem, "nothing is left of spatial axis %d: its size would be %" PRId64, i, w->x[i]));
 }
 
-/* y is the operand, x the result */
-static int transposed(Infer *in, Windows *w, int64_t channels_out, int64_t *extra)
+/* y is the operand, x the result; `extra`: output_padding, `past`: what `output_shape` asked for beyond the windows */
+static int transposed(Infer *in, Windows *w, int64_t channels_out, int64_t *extra, int64_t *past)
 {
 	static const char *const pad_types[] = { "not_set", "same_upper", "same_lower", "valid", 0 };
 	const int64_t *size;
 	int how = infer_word(in, "pad_type", pad_types), more = 0;
-	if (how < 0 || !window_list(in, "output_padding", w->n, 0, 0, extra) || !given_shape(in, w, channels_out, &size)) return 0;
+	if (how < 0 || !window_list(in, "output_padding", w->n, 0, 0, extra) || !window_list(in, "_past", w->n, 0, 0, past) || !given_shape(in, w, channels_out, &size)) return 0;
 	if (size && how == 3) return transpose_error(in, "pad_type", "\"valid\" pads nothing, but `output_shape` asks for padding to be found");
 	for (int i = 0; i < w->n; i++) {
 		if (w->dilation[i] != 1) return transpose_error(in, "dilation", "only 1 is defined for a transposed convolution");
@@ -573,7 +574,7 @@ static int transposed(Infer *in, Windows *w, int64_t channels_out, int64_t *extr
 	}
 	if (size && more) return transpose_error(in, "output_padding", "`output_shape` is given already");
 	for (int i = 0; i < w->n; i++)
-		if (!(size ? pads_for(in, w, i, size[i], how) : transposed_size(in, w, i, extra[i]))) return 0;
+		if (!(size ? pads_for(in, w, i, size[i], how, &past[i]) : transposed_size(in, w, i, extra[i] + past[i]))) return 0;
 	return 1;
 }
 
@@ -588,11 +589,12 @@ static int infer_conv_transpose(Infer *in)
 	in->out[0] = conv_spec(in);
 	if (__builtin_mul_overflow(m, groups, &in->out[0].shape.dim[1])) return infer_error(in, E0319, "the result of `%s` has too many channels", in->def->name), 0;
 	for (int i = 0; i < w.n; i++) w.y[i] = infer_in(in, 0).shape.dim[i + 2];
-	int64_t extra[MAX_SPACE];
-	if (!transposed(in, &w, m * groups, extra)) return 0;
+	int64_t extra[MAX_SPACE], past[MAX_SPACE];
+	if (!transposed(in, &w, m * groups, extra, past)) return 0;
 	for (int i = 0; i < w.n; i++) in->out[0].shape.dim[i + 2] = w.x[i];
 	set_windows(in, &w, "pad_type");
 	infer_set_ints(in, "output_padding", extra, w.n);
+	infer_set_ints(in, "_past", past, w.n);
 	in->op->attr[op_param(in->def, "output_shape")].set = 0;
 	return 1;
 }
@@ -610,13 +612,15 @@ static int lower_conv_transpose(Build *b, Op *op, Tensor **out)
 	return 1;
 }
 
+#define PAST_PARAM { "_past", P_INTS, OPTIONAL }       /* a resolved `output_shape`: how many places of each axis no window reaches */
+
 OPDEF(conv_transpose, .type = "ConvTranspose", .family = "window", .params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, CONV_PARAMS,
-		{ "output_padding", P_INTS, OPTIONAL }, { "output_shape", P_INTS, OPTIONAL }, CONV_HINTS),
+		{ "output_padding", P_INTS, OPTIONAL }, { "output_shape", P_INTS, OPTIONAL }, CONV_HINTS, PAST_PARAM),
 	.traits = PURE, .infer = infer_conv_transpose, .grad = grad_conv_transpose, .lower = lower_conv_transpose, .flops = 2, .sample = { -1, 1 },
 	.doc = "The transpose of `conv`: every element of (N, C, D1…Dn) spreads a window of (C, M / groups, k1…kn), `stride` apart; note that the weight's first "
 	       "axis counts the operand's channels. Padding crops the result. A size is stride (D - 1) + output_padding + k - begin - end; `output_padding` is less "
 	       "than the stride and adds at the end. With `output_shape` (spatial sizes, or the whole shape) padding is found instead: half at each end, an odd "
-	       "place at the begin for \"same_upper\" and at the end otherwise. `dilation` must be 1.",
+	       "place at the begin for \"same_upper\" and at the end otherwise; what is asked for beyond the windows is 0, and at the end. `dilation` must be 1.",
 	.formula = "y[n,m,o] = sum over i s + k - begin = o of t[n,c,i] weight[c,m,k]");
 
 /* --- float8 -------------------------------------------------------------------------------------------------------------------------------- */
@@ -643,6 +647,6 @@ OPDEF(conv_pow2scaled, .type = "ConvPow2Scaled", .family = "window",
 
 OPDEF(conv_transpose_pow2scaled, .type = "ConvTransposePow2Scaled", .family = "window",
 	.params = PARAMS({ "t", P_TENSOR }, { "weight", P_TENSOR }, { "log2_scale", P_TENSOR }, CONV_PARAMS, { "output_padding", P_INTS, OPTIONAL },
-		{ "output_shape", P_INTS, OPTIONAL }, CONV_HINTS),
+		{ "output_shape", P_INTS, OPTIONAL }, CONV_HINTS, PAST_PARAM),
 	.traits = PURE | MOVES | GRAD_ERROR, .infer = infer_conv_transpose, .lower = lower_scaled, .fails = fails_always, .check = check_scaled, .flops = 2, .sample = { -1, 1 },
 	.doc = "`conv_transpose`" SCALED_RULES, .formula = "y = conv_transpose(t, weight) 2^log2_scale");

@@ -192,7 +192,7 @@ static void emit_max_grad(Emit *e, const Op *op)
 #define POOL_PARAMS { "t", P_TENSOR }, { "kernel_size", P_INTS }, { "stride", P_INTS, OPTIONAL }, { "padding", P_INTS, OPTIONAL }, { "out_pads", P_INTS, OPTIONAL }, \
 	{ "dilation", P_INTS, OPTIONAL }, { "in_dilations", P_INTS, OPTIONAL }, { "auto_pad", P_STR, OPTIONAL, STR_DEFAULT("not_set") }, { "ceil_mode", P_BOOL, OPTIONAL, INT_DEFAULT(0) }
 #define POOL_RULES "`stride` is 1 unless given (not the window's size). `padding` lists all begins, then all ends; `auto_pad` is as `pad_type` of `conv`; `ceil_mode` rounds " \
-	"sizes up. A window that lies in padding only is an error; so are dilations and `out_pads` other than neutral ones."
+	"sizes up, but for windows that would begin behind the last element. A window that lies in padding only is an error; so are dilations and `out_pads` other than neutral ones."
 
 OPDEF(average_pool, .type = "AveragePool", .family = "window", .params = PARAMS(POOL_PARAMS, BLOCKED_PARAM), .traits = PURE, .infer = infer_average_pool, .grad = grad_average_pool,
 	.lower = lower_pool, IN_BLOCKS, .emit = emit_pool, .flops = 1, .sample = { -1, 1 },

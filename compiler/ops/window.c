@@ -49,7 +49,7 @@ int window_list(Infer *in, const char *name, int n, int64_t least, int64_t neutr
 static const char *const pad_types[] = { "not_set", "same_upper", "same_lower", "valid", 0 };
 enum { NOT_SET, SAME_UPPER, SAME_LOWER, VALID };
 
-static int64_t up(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : 0; }
+static int64_t up(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : a / b; }     /* ⌈a / b⌉ */
 
 static void same(Windows *w, int i, int64_t reach, int upper)
 {
@@ -60,11 +60,18 @@ static void same(Windows *w, int i, int64_t reach, int upper)
 	w->end[i] = total - w->begin[i];
 }
 
+/* Rounded up, the last window may go past the padding, which grows; windows that begin behind the last element do not count. */
 static void as_given(Windows *w, int i, int64_t reach, int ceil)
 {
-	int64_t room = w->x[i] + w->begin[i] + w->end[i] - reach, s = w->stride[i];
-	w->y[i] = room < 0 ? 0 : (ceil ? up(room, s) : room / s) + 1;
-	if (ceil && w->y[i]) w->end[i] = (w->y[i] - 1) * s + reach - w->x[i] - w->begin[i];
+	int64_t room = w->x[i] + w->begin[i] + w->end[i] - reach, s = w->stride[i], most = up(w->x[i] + w->begin[i], s);
+	if (!ceil) {
+		w->y[i] = room < 0 ? 0 : room / s + 1;
+		return;
+	}
+	w->y[i] = up(room, s) + 1;
+	if (w->y[i] > most) w->y[i] = most;
+	w->end[i] = (w->y[i] - 1) * s + reach - w->x[i] - w->begin[i];
+	if (w->end[i] < 0) w->end[i] = 0;
 }
 
 static int no_room(Infer *in, const Windows *w, int i, int64_t reach)

@@ -1,8 +1,7 @@
 /* window_test.c — convolution, pooling, interpolate and roi_align, compiled and run at -O0 and -O2, against plain C in
  * double; a case says itself which strides, pads and sizes its arguments come to.  A few numbers are PyTorch's. */
-#include "tests/ops/run.h"
+#include "tests/ops/windows.h"
 
-typedef struct Geometry { int stride[4], begin[4], dilation[4], groups; } Geometry;
 typedef struct Case Case;
 struct Case {
 	const char *op, *operands, *attrs, *want;        /* want: the result's spec */
@@ -12,83 +11,23 @@ struct Case {
 	int top;
 };
 
-/* --- positions -------------------------------------------------------------------------------------------------------- */
+/* --- convolutions ------------------------------------------------------------------------------------------------------------ */
 
-static void split(Shape s, int k, int *at)
-{
-	for (int i = s.rank - 1; i >= 0; i--) at[i] = (int)(k % s.dim[i]), k = (int)(k / s.dim[i]);
-}
-static int join(Shape s, const int *at)
-{
-	int k = 0;
-	for (int i = 0; i < s.rank; i++) k = k * (int)s.dim[i] + at[i];
-	return k;
-}
-static int inside(Shape s, const int *at)
-{
-	for (int i = 0; i < s.rank; i++)
-		if (at[i] < 0 || at[i] >= s.dim[i]) return 0;
-	return 1;
-}
-static int step_of(const int *v, int i) { return v[i] ? v[i] : 1; }
-
-/* --- convolutions: every pair of a place of y and a weight ------------------------------------------------------------- */
-
-enum { FORWARD, DATA, WEIGHT };
-
-static void meet(const Case *c, Shape xs, Shape ys, Shape ws, const double *x, const double *y, const double *w, double *to, int way)
-{
-	int groups = c->g.groups ? c->g.groups : 1, o[MAX_RANK], k[MAX_RANK], p[MAX_RANK];
-	for (int i = 0; i < (int)shape_nelems(ys); i++)
-		for (int j = 0; j < (int)shape_nelems(ws); j++) {
-			split(ys, i, o);
-			split(ws, j, k);
-			if (k[0] != o[1]) continue;
-			p[0] = o[0];
-			p[1] = o[1] / (int)(ws.dim[0] / groups) * (int)ws.dim[1] + k[1];
-			for (int d = 2; d < xs.rank; d++) p[d] = o[d] * step_of(c->g.stride, d - 2) + k[d] * step_of(c->g.dilation, d - 2) - c->g.begin[d - 2];
-			if (!inside(xs, p)) continue;
-			int q = join(xs, p);
-			if (way == FORWARD) to[i] += x[q] * w[j];
-			if (way == DATA) to[q] += y[i] * w[j];
-			if (way == WEIGHT) to[j] += x[q] * y[i];
-		}
-}
-static void r_conv(const Case *c, const Prog *p, double *y) { meet(c, p->in[0].shape, p->out[0].shape, p->in[1].shape, p->in[0].v, 0, p->in[1].v, y, FORWARD); }
-static void r_data(const Case *c, const Prog *p, double *x) { meet(c, p->out[0].shape, p->in[0].shape, p->in[1].shape, 0, p->in[0].v, p->in[1].v, x, DATA); }
+static void r_conv(const Case *c, const Prog *p, double *y) { meet(&c->g, p->in[0].shape, p->out[0].shape, p->in[1].shape, p->in[0].v, 0, p->in[1].v, y, FORWARD); }
+static void r_data(const Case *c, const Prog *p, double *x) { meet(&c->g, p->out[0].shape, p->in[0].shape, p->in[1].shape, 0, p->in[0].v, p->in[1].v, x, DATA); }
 static void scaled(const Prog *p, double *y) { for (int i = 0; i < p->out[0].n; i++) y[i] *= exp2(p->in[2].v[0]); }
 static void r_conv8(const Case *c, const Prog *p, double *y) { r_conv(c, p, y), scaled(p, y); }
 static void r_data8(const Case *c, const Prog *p, double *y) { r_data(c, p, y), scaled(p, y); }
-static void r_weight(const Case *c, const Prog *p, double *w) { meet(c, p->in[0].shape, p->in[1].shape, p->out[0].shape, p->in[0].v, p->in[1].v, 0, w, WEIGHT); }
+static void r_weight(const Case *c, const Prog *p, double *w) { meet(&c->g, p->in[0].shape, p->in[1].shape, p->out[0].shape, p->in[0].v, p->in[1].v, 0, w, WEIGHT); }
 
 /* --- pooling --------------------------------------------------------------------------------------------------------------- */
 
-typedef struct Fold { double sum, max; int n; } Fold;
-
-/* of the window of place o, as large as the case's `dilation` says */
-static Fold window(const Case *c, Shape xs, const double *x, const int *o, const double *y, double g, double *dx)
-{
-	Fold f = { 0, -INFINITY, 0 };
-	Shape ks = { xs.rank - 2, { 0 } };
-	for (int d = 0; d < ks.rank; d++) ks.dim[d] = c->g.dilation[d];
-	for (int pass = 0; pass < (dx ? 2 : 1); pass++)
-		for (int j = 0; j < (int)shape_nelems(ks); j++) {
-			int k[MAX_RANK], p[MAX_RANK] = { o[0], o[1] };
-			split(ks, j, k);
-			for (int d = 0; d < ks.rank; d++) p[d + 2] = o[d + 2] * step_of(c->g.stride, d) + k[d] - c->g.begin[d];
-			if (!inside(xs, p)) continue;
-			int q = join(xs, p);
-			if (pass) dx[q] += !y ? g / f.n : x[q] == *y ? g : 0;
-			else f.n++, f.sum += x ? x[q] : 0, f.max = x && x[q] > f.max ? x[q] : f.max;
-		}
-	return f;
-}
 static void pool(const Case *c, const Prog *p, double *y, int largest)
 {
 	int o[MAX_RANK];
 	for (int i = 0; i < p->out[0].n; i++) {
 		split(p->out[0].shape, i, o);
-		Fold f = window(c, p->in[0].shape, p->in[0].v, o, 0, 0, 0);
+		Fold f = window(&c->g, p->in[0].shape, p->in[0].v, o, 0, 0, 0);
 		y[i] = largest ? f.max : f.sum / f.n;
 	}
 }
@@ -99,7 +38,7 @@ static void r_average_grad(const Case *c, const Prog *p, double *dx)
 	int o[MAX_RANK];
 	for (int i = 0; i < p->in[0].n; i++) {
 		split(p->in[0].shape, i, o);
-		window(c, p->out[0].shape, 0, o, 0, p->in[0].v[i], dx);
+		window(&c->g, p->out[0].shape, 0, o, 0, p->in[0].v[i], dx);
 	}
 }
 static void r_max_grad(const Case *c, const Prog *p, double *dx)
@@ -107,7 +46,7 @@ static void r_max_grad(const Case *c, const Prog *p, double *dx)
 	int o[MAX_RANK];
 	for (int i = 0; i < p->in[1].n; i++) {
 		split(p->in[1].shape, i, o);
-		window(c, p->in[0].shape, p->in[0].v, o, &p->in[1].v[i], p->in[2].v[i], dx);
+		window(&c->g, p->in[0].shape, p->in[0].v, o, &p->in[1].v[i], p->in[2].v[i], dx);
 	}
 }
 
@@ -246,6 +185,11 @@ static const Case cases[] = {
 	{ "max_pool", "f64[2, 3, 7, 6]", "kernel_size = 3, stride = 2, padding = [1, 2, 1, 0]", "f64[2, 3, 4, 3]", r_max, { D(3, 3), S(2, 2), B(1, 2) } },
 	{ "average_pool", "f32[1, 2, 8, 7]", "kernel_size = [3, 2], stride = [2, 3], ceil_mode = true", "f32[1, 2, 4, 3]", r_average, { D(3, 2), S(2, 3) } },
 	{ "max_pool", "f32[1, 2, 8, 7]", "kernel_size = [3, 2], stride = [2, 3], ceil_mode = true", "f32[1, 2, 4, 3]", r_max, { D(3, 2), S(2, 3) } },
+	/* a last window that begins behind the image is none, here along both axes, one, and for f16; one larger than the image is whole */
+	{ "max_pool", "f32[1, 1, 2, 2]", "kernel_size = [1, 1], stride = [2, 2], ceil_mode = true", "f32[1, 1, 1, 1]", r_max, { D(1, 1), S(2, 2) } },
+	{ "average_pool", "f32[2, 3, 4, 7]", "kernel_size = [2, 2], stride = [3, 3], padding = [1, 0, 1, 1], ceil_mode = true", "f32[2, 3, 2, 3]", r_average, { D(2, 2), S(3, 3), B(1, 0) } },
+	{ "max_pool", "f16[2, 3, 4, 7]", "kernel_size = [2, 2], stride = [3, 5], padding = [0, 1, 1, 1], ceil_mode = true", "f16[2, 3, 2, 2]", r_max, { D(2, 2), S(3, 5), B(0, 1) } },
+	{ "average_pool", "f32[1, 2, 2, 2]", "kernel_size = 3, stride = 2, ceil_mode = true", "f32[1, 2, 1, 1]", r_average, { D(3, 3), S(2, 2) } },
 	{ "average_pool", "f32[1, 2, 6, 7]", "kernel_size = [3, 4], auto_pad = same_upper", "f32[1, 2, 6, 7]", r_average, { D(3, 4), B(1, 1) } },
 	{ "max_pool", "f32[1, 2, 6, 7]", "kernel_size = [3, 4], auto_pad = same_lower, stride = 2", "f32[1, 2, 3, 4]", r_max, { D(3, 4), S(2, 2), B(1, 2) } },
 	{ "max_pool", "f32[1, 2, 6, 7]", "kernel_size = [3, 4], auto_pad = valid, padding = 2, stride = 2", "f32[1, 2, 2, 2]", r_max, { D(3, 4), S(2, 2) } },
