@@ -4,7 +4,9 @@
  * tests/run: on one processor too */
 #include "tests/runtime/kernels.h"
 
-typedef struct Case { DType t; long m, n, k; int ta, tb, act, bias; double alpha, beta; int nb; long bdim[2]; long pad; int bcast_b, bf16; } Case;
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"     /* cases leave out what does not apply */
+
+typedef struct Case { DType t; long m, n, k; int ta, tb, act, bias; double alpha, beta; int nb; long bdim[2]; long pad; int bcast_b, bf16, bcast_a; long gap[3]; } Case;     /* gap: besides pad, between the rows of a, b, c */
 
 enum { NONE, RELU, GELU };
 
@@ -19,13 +21,13 @@ typedef struct Data { void *a, *b, *c0, *bias; long na, nb, nc, batch; struct px
 static Data make(const Case *c)
 {
 	Data x = { 0 };
-	long lda = (c->ta ? c->m : c->k) + c->pad, ldb = (c->tb ? c->k : c->n) + c->pad, ldc = c->n + c->pad;
+	long lda = (c->ta ? c->m : c->k) + c->pad + c->gap[0], ldb = (c->tb ? c->k : c->n) + c->pad + c->gap[1], ldc = c->n + c->pad + c->gap[2];
 	long ra = c->ta ? c->k : c->m, rb = c->tb ? c->n : c->k;
 	x.d = (struct pxlrt_gemm){ (int)c->t, c->ta, c->tb, c->bf16, c->nb, c->m, c->n, c->k, lda, ldb, ldc, c->alpha, c->beta, { 0 }, { 0 }, { 0 }, { 0 } };
 	x.na = lda * ra, x.nb = ldb * rb, x.nc = ldc * c->m, x.batch = 1;
 	for (int i = c->nb - 1; i >= 0; i--) {
 		x.d.bdim[i] = c->bdim[i];
-		x.d.sa[i] = x.na * x.batch, x.d.sb[i] = c->bcast_b ? 0 : x.nb * x.batch, x.d.sc[i] = x.nc * x.batch;
+		x.d.sa[i] = c->bcast_a ? 0 : x.na * x.batch, x.d.sb[i] = c->bcast_b ? 0 : x.nb * x.batch, x.d.sc[i] = x.nc * x.batch;
 		x.batch *= c->bdim[i];
 	}
 	x.a = noise_array(c->t, x.na * x.batch, 1, 1);
@@ -66,11 +68,11 @@ static int right(const Case *c, const Data *x, const void *got_c, const void *go
 	int ok = 1;
 	double eps = c->t == DT_F64 ? 1e-15 : 6e-8, tol = eps * (double)(c->k + 8) * 2 + 3 * eps_of(c->t);
 	for (long b = 0; b < x->batch; b++) {
-		long bb = c->bcast_b ? 0 : b * x->nb;
+		long bb = c->bcast_b ? 0 : b * x->nb, ba = c->bcast_a ? 0 : b * x->na;
 		for (long i = 0; i < c->m; i += c->m > 40 && i + 7 < c->m ? 7 : 1)
 			for (long j = 0; j < c->n; j += c->n > 40 && j + 5 < c->n ? 5 : 1) {
 				size_t at = (size_t)(b * x->nc + i * x->d.ldc + j);
-				double size, want = c->alpha * dot(c, x, b * x->na, bb, i, j, &size), was = 0, bias = 0;
+				double size, want = c->alpha * dot(c, x, ba, bb, i, j, &size), was = 0, bias = 0;
 				if (c->beta != 0) want += was = c->beta * rt_get(c->t, x->c0, at);
 				if (c->bias) want += bias = rt_get(c->t, x->bias, (size_t)j);
 				double slack = tol * (1 + fabs(want));
@@ -118,7 +120,7 @@ static void one(const Case *c, const struct pxlrt *const *rts, int nrt, int many
 		if (c->bf16 && !r) memcpy(got, first, bytes);
 		CHECK("", !c->bf16 || !memcmp(got, first, bytes));
 		int ok = (c->bf16 && r) || right(c, &x, first, y);
-		if (!ok) printf("m %ld n %ld k %ld ta %d tb %d type %s table %d\n", c->m, c->n, c->k, c->ta, c->tb, dtype_info[c->t].name, r);
+		if (!ok) printf("m %ld n %ld k %ld ta %d tb %d lda %ld ldb %ld ldc %ld type %s table %d\n", c->m, c->n, c->k, c->ta, c->tb, x.d.lda, x.d.ldb, x.d.ldc, dtype_info[c->t].name, r);
 		CHECK("", ok);
 		for (int t = 2; many_threads && t <= 8; t = t == 2 ? 3 : t == 3 ? 8 : 9) {
 			run(c, &x, rts[r], t, got, y);
@@ -127,7 +129,7 @@ static void one(const Case *c, const struct pxlrt *const *rts, int nrt, int many
 		if (c->bf16) memcpy(got, first, bytes);
 		/* nothing is written between the rows */
 		int clean = 1;
-		for (long i = 0; c->pad && i < c->m * x.batch; i++)
+		for (long i = 0; c->pad + c->gap[2] && i < c->m * x.batch; i++)
 			clean &= !memcmp(first + (size_t)(i * x.d.ldc + c->n) * dtype_size(c->t), (char *)x.c0 + (size_t)(i * x.d.ldc + c->n) * dtype_size(c->t), dtype_size(c->t));
 		CHECK("", clean);
 	}
@@ -224,6 +226,24 @@ static void packed_products(const struct pxlrt *const *rts, int nrt)
 		one(&(Case){ DT_F32, 40, 90 + 6 * form, 600, 1, 0, GELU, 1, 1, 0.5, 0, { 0 }, 1, 0, 0 }, rts, nrt, 1);
 }
 
+/* sizes, often 1; forms; gaps between rows, of each matrix for itself; batches, of which either side may be one for all; what follows */
+static void drawn_products(const struct pxlrt *const *rts, int nrt)
+{
+	static const long sizes[] = { 1, 1, 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31, 33, 48, 64, 70, 100 };
+	static const DType types[] = { DT_F32, DT_F32, DT_F64, DT_F16, DT_BF16 };
+	unsigned long salt = 23;
+#define BELOW(n) ((long)((noise(salt++) + 1) / 2 * (double)(n)))
+	for (int i = 0; i < 700; i++) {
+		long m = sizes[BELOW(19)], n = sizes[BELOW(19)], k = sizes[BELOW(19)];
+		Case c = { .t = types[BELOW(5)], .m = m, .n = n, .k = k, .ta = BELOW(2) != 0, .tb = BELOW(2) != 0, .alpha = BELOW(2) ? 1 : -0.5, .beta = BELOW(3) ? 0 : 0.5 };
+		for (int g = 0; g < 3; g++) c.gap[g] = BELOW(2) ? 0 : 1 + BELOW(4);
+		if (!BELOW(3)) c.act = (int)BELOW(3), c.bias = BELOW(2) != 0;
+		if (!BELOW(3)) c.nb = 1 + (int)BELOW(2), c.bdim[0] = 1 + BELOW(3), c.bdim[1] = 1 + BELOW(3), c.bcast_a = !BELOW(3), c.bcast_b = !BELOW(3);
+		c.bf16 = (c.t == DT_F32 || c.t == DT_BF16) && !BELOW(4);
+		one(&c, rts, nrt, i % 16 == 0);
+	}
+}
+
 int main(void)
 {
 	const struct pxlrt *rts[8];
@@ -254,6 +274,7 @@ int main(void)
 		static const DType types[] = { DT_F32, DT_F64, DT_F16, DT_BF16 };
 		one(&(Case){ types[form & 3], 70, 1, form & 8 ? 3000 : 90, 1, form >> 2 & 1, 0, 0, -0.5, form & 4 ? 0.5 : 0, form & 8 ? 0 : 2, { 3, 2 }, 0, form >> 2 & 1, 0 }, rts, nrt, 1);
 	}
+	drawn_products(rts, nrt);
 	packed_products(rts, nrt);
 	rounded_products(rts, nrt);
 	extremes(rts, nrt);

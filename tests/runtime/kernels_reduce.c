@@ -1,5 +1,6 @@
 /* kernels_reduce.c — reductions and copies against plain C: every operation, type, set of axes, strides,
- * nothing, infinities and NaN; the same bits for any number of threads and on every instruction set. */
+ * nothing, infinities and NaN; the same bits for any number of threads and on every instruction set.
+ * Shape, order in memory, gaps, axes, operation and type are drawn independently as well. */
 #include "tests/runtime/kernels.h"
 
 #include <float.h>
@@ -80,26 +81,48 @@ static int right(const Run *r, const void *y)
 
 static void reduce(TestLane *t, const Run *r, void *y) { t->lane.rt->reduce(&t->lane.pub, &r->d, r->x, y); }
 
-static void one(TestLane *lanes, int nrt, int op, DType t, const Shape *s, unsigned mask, int reversed, double special)
+static void describe(const struct pxlrt_reduce *d)
 {
-	Run r = { { op, (int)t, s->rank, mask, { 0 }, { 0 } }, 1, 1, NULL, 8 * eps_of(t) };
+	printf("op %d type %s mask %u:", d->op, dtype_info[d->dtype].name, d->mask);
+	for (int i = 0; i < d->rank; i++) printf(" %ld by %ld", d->dim[i], d->stride[i]);
+	printf("\n");
+}
+
+static void check(TestLane *lanes, int nrt, const struct pxlrt_reduce *d, double special)
+{
+	DType t = (DType)d->dtype;
+	Run r = { *d, 1, 1, NULL, 8 * eps_of(t) };
 	long extent = 1;
-	memcpy(r.d.dim, s->dim, sizeof s->dim);
-	strided(s, reversed, r.d.stride);
-	for (int i = 0; i < s->rank; i++) r.in *= s->dim[i], r.out *= mask >> i & 1 ? 1 : s->dim[i], extent += s->dim[i] * r.d.stride[i];
-	r.x = noise_array(t, extent, op == PXLRT_PROD ? 1.3 : op == PXLRT_LOGSUM ? 0.5 : 5, 9);
-	for (long i = 0; op == PXLRT_LOGSUM && i < extent; i++) rt_set(t, r.x, (size_t)i, fabs(rt_get(t, r.x, (size_t)i)) + 0.1);
+	for (int i = 0; i < d->rank; i++) r.in *= d->dim[i], r.out *= d->mask >> i & 1 ? 1 : d->dim[i], extent += d->dim[i] * d->stride[i];
+	if (t == DT_F64 && r.out) r.tol *= 1 + (double)(r.in / r.out) / 64;          /* sums in double differ from the reference by their order */
+	r.x = noise_array(t, extent, d->op == PXLRT_PROD ? 1.3 : d->op == PXLRT_LOGSUM ? 0.5 : 5, 9);
+	for (long i = 0; d->op == PXLRT_LOGSUM && i < extent; i++) rt_set(t, r.x, (size_t)i, fabs(rt_get(t, r.x, (size_t)i)) + 0.1);
 	if (special != 0 && r.in) rt_set(t, r.x, (size_t)(extent / 2), special);
 	size_t bytes = (size_t)r.out * dtype_size(t);
 	char *y = rt_alloc(NULL, bytes + 8), *z = rt_alloc(NULL, bytes + 8);
 	reduce(&lanes[0], &r, y);
-	if (!right(&r, y)) printf("op %d type %s mask %u rank %d dims %ld %ld %ld reversed %d\n", op, dtype_info[t].name, mask, s->rank, s->dim[0], s->dim[1], s->dim[2], reversed);
-	CHECK("", right(&r, y));
+	int ok = right(&r, y);
+	if (!ok) describe(d);
+	CHECK("", ok);
 	for (int k = 1; k < nrt; k++) {
 		reduce(&lanes[k], &r, z);
 		CHECK("", !memcmp(y, z, bytes) || (special != special && dtype_is_float(t)));
 	}
 	rt_free(NULL, y), rt_free(NULL, z), rt_free(NULL, r.x);
+}
+
+static void one(TestLane *lanes, int nrt, int op, DType t, const Shape *s, unsigned mask, int reversed, double special)
+{
+	struct pxlrt_reduce d = { op, (int)t, s->rank, mask, { 0 }, { 0 } };
+	memcpy(d.dim, s->dim, sizeof s->dim);
+	strided(s, reversed, d.stride);
+	check(lanes, nrt, &d, special);
+}
+
+/* whole numbers stay exact in the reference, and have no logarithms */
+static int refused(int op, DType t, long folded)
+{
+	return dtype_is_f8(t) || (!dtype_is_float(t) && (op >= PXLRT_L1 || (op == PXLRT_PROD && folded > 30)));
 }
 
 static void all_reductions(TestLane *lanes, int nrt)
@@ -109,9 +132,56 @@ static void all_reductions(TestLane *lanes, int nrt)
 		for (unsigned mask = 0; mask < 1u << shapes[s].rank; mask++)
 			for (int op = PXLRT_SUM; op <= PXLRT_LOGSUMEXP; op++)
 				for (int t = DT_I8; t < DT_COUNT; t++) {
-					if (dtype_is_f8((DType)t) || (!dtype_is_float((DType)t) && (op >= PXLRT_L1 || (op == PXLRT_PROD && shapes[s].dim[0] * shapes[s].dim[1] > 30)))) continue;
+					if (refused(op, (DType)t, shapes[s].dim[0] * shapes[s].dim[1])) continue;
 					one(lanes, nrt, op, (DType)t, &shapes[s], mask, (int)(mask & 1), 0);
 				}
+}
+
+/* --- everything drawn -------------------------------------------------------------------------------------------------- */
+
+static long below(unsigned long *salt, long n) { return (long)((noise((*salt)++) + 1) / 2 * (double)n); }
+
+/* dims: of all lengths, or a long fold of a few neighbours; in memory in any order, with gaps, some repeated */
+static void draw(unsigned long *salt, struct pxlrt_reduce *d)
+{
+	static const long lengths[] = { 1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 64, 65, 130, 257 }, longs[] = { 65, 128, 200, 512, 600, 1024, 2100 };
+	int order[4] = { 0, 1, 2, 3 }, tidy = below(salt, 2) == 0;
+	long at = 1, all = 1;
+	d->rank = 1 + (int)below(salt, 4);
+	for (int i = 0; i < d->rank; i++) {
+		do d->dim[i] = lengths[below(salt, sizeof lengths / sizeof *lengths)];
+		while (all * d->dim[i] > 5000);
+		all *= d->dim[i];
+	}
+	d->mask = (unsigned)below(salt, 1l << d->rank);
+	if (d->rank > 1 && below(salt, 3) == 0) {
+		for (int i = 0; i < d->rank; i++) d->dim[i] = 1 + below(salt, 3);
+		d->dim[d->rank - 1] = 1 + below(salt, 9);
+		d->dim[d->rank - 2] = longs[below(salt, sizeof longs / sizeof *longs)];
+		d->mask = (d->mask | 1u << (d->rank - 2)) & ~(1u << (d->rank - 1));
+	}
+	for (int i = d->rank - 1; i > 0 && !tidy; i--) {
+		long k = below(salt, i + 1);
+		int swap = order[i];
+		order[i] = order[k], order[k] = swap;
+	}
+	for (int i = d->rank - 1; i >= 0; i--) {
+		int axis = order[i];
+		d->stride[axis] = !tidy && below(salt, 10) == 0 ? 0 : at;
+		at *= d->dim[axis] + (tidy || below(salt, 3) ? 0 : 1 + below(salt, 3));
+	}
+}
+
+static void drawn_reductions(TestLane *lanes, int nrt)
+{
+	unsigned long salt = 17;
+	for (int i = 0; i < 3000; i++) {
+		struct pxlrt_reduce d = { .op = (int)below(&salt, PXLRT_LOGSUMEXP + 1), .dtype = DT_I8 + (int)below(&salt, DT_COUNT - DT_I8) };
+		long folded = 1;
+		draw(&salt, &d);
+		for (int k = 0; k < d.rank; k++) folded *= d.mask >> k & 1 ? d.dim[k] : 1;
+		if (!refused(d.op, (DType)d.dtype, folded)) check(lanes, nrt, &d, 0);
+	}
 }
 
 static void special_reductions(TestLane *lanes, int nrt)
@@ -235,6 +305,7 @@ int main(void)
 	for (int i = 0; i < nrt; i++) lane_open(&lanes[i], 1 + i, rts[i]);
 	all_reductions(lanes, nrt);
 	special_reductions(lanes, nrt);
+	drawn_reductions(lanes, nrt);
 	for (int i = 0; i < nrt; i++) lane_close(&lanes[i]);
 	edges(rts[0]);
 	copies(rts[0]);
