@@ -117,10 +117,14 @@ static void put(Buf *to, const Buf *from) { if (from->n) buf_put(to, from->s, fr
 
 static void emit_op(Emit *e, const Op *op, size_t frame)
 {
+	int named = e->named.n;
 	buf_clear(&e->decl);
 	buf_clear(&e->op);
 	dispatch(e, op, frame);
-	if (!e->op.n) return;                                /* a view: nothing happens when it runs */
+	if (!e->op.n) {                                      /* nothing happens when it runs: its declarations are not needed */
+		while (e->named.n > named) e->name[e->named.at[--e->named.n]] = NULL;
+		return;
+	}
 	emit_at(e, &e->fn, op->at);
 	emit_comment(&e->fn, "\t", op_comment(e, op));
 	put(&e->fn, &e->decl);

@@ -119,8 +119,8 @@ static Tensor *swapped(Build *b, Tensor *x) { return b_transpose(b, x, 0); }
 static Tensor *rows(Build *b, Tensor *x)
 {
 	Shape s = x->spec.shape;
-	int64_t n = s.dim[s.rank - 1];
-	return b_reshape(b, x, (Shape){ .rank = 2, .dim = { shape_nelems(s) / (n ? n : 1), n } });
+	int64_t n = s.dim[--s.rank];
+	return b_reshape(b, x, (Shape){ .rank = 2, .dim = { shape_nelems(s), n } });
 }
 
 /* dL = g @ rᵀ, dR = lᵀ @ g, summed over broadcast batches.  A matrix on the right of many is the usual

@@ -77,6 +77,21 @@ static inline const char *scan_word(const char *s, char *out, size_t size)
 	return s;
 }
 
+/* the text with every whole number of that value written as 0 */
+static inline const char *zero_numbers(Arena *a, const char *s, int64_t value)
+{
+	Buf b = buf_new(a);
+	buf_puts(&b, "");
+	while (*s) {
+		char word[64], *end;
+		const char *next = scan_word(s, word, sizeof word);
+		if (next == s) buf_putc(&b, *s++);
+		else if (strtoll(word, &end, 10) == value && !*end) buf_puts(&b, "0"), s = next;
+		else buf_puts(&b, word), s = next;
+	}
+	return b.s;
+}
+
 /* "f32[2, 3]" */
 static inline const char *scan_spec(const char *s, Spec *out)
 {

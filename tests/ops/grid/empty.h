@@ -38,21 +38,6 @@ static int zero_length(Operands *o, int64_t length)
 	return 1;
 }
 
-/* the text with every whole number of that value written as 0 */
-static const char *zero_numbers(Arena *a, const char *s, int64_t value)
-{
-	Buf b = buf_new(a);
-	buf_puts(&b, "");
-	while (*s) {
-		char word[64], *end;
-		const char *next = scan_word(s, word, sizeof word);
-		if (next == s) buf_putc(&b, *s++);
-		else if (strtoll(word, &end, 10) == value && !*end) buf_puts(&b, "0"), s = next;
-		else buf_puts(&b, word), s = next;
-	}
-	return b.s;
-}
-
 static int takes(const Row *r, const Operands *o, const char *attrs)
 {
 	Bench b;
