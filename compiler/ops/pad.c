@@ -251,7 +251,7 @@ static void grad_pad(Grad *gr, Op *op)
 OPDEF(pad, .type = "Pad", .family = "shape",
 	.params = PARAMS({ "t", P_TENSOR }, { "padding", P_INTS }, { "mode", P_STR, OPTIONAL, STR_DEFAULT("constant") },
 		{ "value", P_SCALAR, OPTIONAL, FLOAT_DEFAULT(0) }, { "axis", P_INTS, OPTIONAL }),
-	.traits = PURE | STRIDED, .stops = 1 << 1, .infer = infer_pad, .lower = lower_pad, .grad = grad_pad, .emit = emit_pad,
+	.traits = PURE | MOVES | STRIDED, .stops = 1 << 1, .infer = infer_pad, .lower = lower_pad, .grad = grad_pad, .emit = emit_pad,
 	.sample = { -2, 2 },
 	.doc = "Adds elements before and behind each axis. `padding` lists the counts of all begins, then those of all ends, as in "
 	       "ONNX (PyTorch lists pairs, last axis first); one number stands for all of them. With `axis` the list is for those "

@@ -353,7 +353,7 @@ static void grad_stack(Grad *gr, Op *op)
 }
 
 OPDEF(stack, .type = "Stack", .family = "shape",
-	.params = PARAMS({ "ts", P_TENSORS }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }), .traits = PURE | STRIDED,
+	.params = PARAMS({ "ts", P_TENSORS }, { "axis", P_INT, OPTIONAL, INT_DEFAULT(0) }), .traits = PURE | MOVES | STRIDED,
 	.infer = infer_stack, .grad = grad_stack, .emit = emit_join, .sample = { -2, 2 },
 	.doc = "Tensors of one dtype and shape, one behind the other along a new axis; `axis` is its place in the result. "
 	       "`concat` joins along an axis that is there.",
@@ -518,7 +518,7 @@ static void emit_expand(Emit *e, const Op *op)
 }
 
 OPDEF(expand, .type = "Expand", .family = "shape", .alias = "broadcast_to",
-	.params = PARAMS({ "t", P_TENSOR }, { "shape", P_SHAPE }), .traits = PURE | ELTWISE, .infer = infer_expand,
+	.params = PARAMS({ "t", P_TENSOR }, { "shape", P_SHAPE }), .traits = PURE | ELTWISE | MOVES, .infer = infer_expand,
 	.view = view_expand, .grad = grad_expand, .emit = emit_expand, .expr = "t", .sample = { -2, 2 },
 	.doc = "The values repeated along axes of length 1 and along new axes in front. The result has the shape that the operand's "
 	       "shape and `shape` broadcast to; an entry of -1 keeps the operand's length, and so does 1.",
