@@ -2,7 +2,6 @@
  *
  * A comment that is a word and a colon must be one of these; anything else is refused, so that no expectation is lost to a typo.
  *
- *   # shows: R175 A50          rules that the file's expectations show; may stand at the end of a line
  *   # program: p               begins a case; without it the only program is meant
  *   # set: n = 3               a parameter
  *   # in: x = 1 2 3            an input stream, in order of elements ([ ] and , are decoration)
@@ -11,6 +10,9 @@
  *   # expect: y = 3 ~1e-5      an output stream, or a variable, afterwards; tolerance relative to 1 + |want| (1e-6)
  *   # fails: text              running fails with this in its message
  *   # error: E0301 7           building fails with this code at this line (the line may be left out)
+ *
+ * `# shows: R175 A50` at the end of an expect, fails or error line, of a line that begins with `assert`, or (where there is a
+ * FILE.out) with `print`, says which rules that line shows.  It may stand nowhere else.
  *
  * What the model prints is compared with FILE.out where there is one (BLESS=1 rewrites it).
  * Every case runs unoptimised and optimised under libtcc, and optimised under the system's compiler. */
@@ -29,9 +31,11 @@ typedef struct Case {
 	pxl_set set[16];
 	char names[16][64], values[16][200];
 	char *line[MAX_LINE];                /* "in: …", "var: …", "expect: …" */
+	const char *ids[MAX_LINE], *outcome; /* rules that each line shows, and that failing as expected shows */
 } Case;
 
-static char shows[4096], printed[1 << 16];
+static char asserted[4096], prints[4096];    /* rules that the file's asserts and its printed text show */
+static char printed[1 << 16];
 
 static void on_print(void *user, const char *text, size_t len)
 {
@@ -74,30 +78,55 @@ static int is_unknown(const char *line)
 	return n && line[2 + n] == ':';
 }
 
+/* takes a `# shows: …` from the end of the line, and gives the rules it names */
+static const char *cut_mark(char *line)
+{
+	char *mark = strstr(line, "# shows: ");
+	if (!mark) return "";
+	*mark = 0;
+	for (char *end = mark; end > line && end[-1] == ' '; ) *--end = 0;
+	return mark + 9;
+}
+
+static void append(char *list, size_t size, const char *ids)
+{
+	size_t n = strlen(list);
+	if (*ids) snprintf(list + n, size - n, "%s%s", n ? " " : "", ids);
+}
+
+static int begins(const char *line, const char *with)
+{
+	while (*line == ' ') line++;
+	return !strncmp(line, with, strlen(with));
+}
+
 static int read_cases(char *text, Case *cases)
 {
 	int n = 0, begun = 0;
 	const char *rest;
 	memset(cases, 0, sizeof *cases * MAX_CASE);
 	cases[0].runs = 1;
-	shows[0] = 0;
+	cases[0].outcome = "";
+	asserted[0] = prints[0] = 0;
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
 		Case *c = &cases[n];
-		const char *mark = strstr(line, "# shows: ");
-		if (mark) {
-			size_t used = strlen(shows);
-			snprintf(shows + used, sizeof shows - used, "%s%s", used ? " " : "", mark + 9);
-		} else if (directive(line, "program", &rest)) {
+		const char *ids = cut_mark(line);
+		if (directive(line, "program", &rest)) {
 			if (begun && ++n == MAX_CASE) abort();
 			begun = 1;
 			cases[n].runs = 1;
+			cases[n].outcome = "";
 			snprintf(cases[n].program, sizeof cases[n].program, "%s", rest);
 		} else if (directive(line, "set", &rest)) add_set(c, rest);
 		else if (directive(line, "runs", &rest)) c->runs = atoi(rest);
-		else if (directive(line, "fails", &rest)) snprintf(c->fails, sizeof c->fails, "%s", rest);
-		else if (directive(line, "error", &rest)) sscanf(rest, "%15s %d", c->error, &c->error_line);
-		else if (directive(line, "in", &rest) || directive(line, "var", &rest) || directive(line, "expect", &rest)) c->line[c->nline++] = line + 2;
+		else if (directive(line, "fails", &rest)) snprintf(c->fails, sizeof c->fails, "%s", rest), c->outcome = ids, ids = "";
+		else if (directive(line, "error", &rest)) sscanf(rest, "%15s %d", c->error, &c->error_line), c->outcome = ids, ids = "";
+		else if (directive(line, "expect", &rest)) c->ids[c->nline] = ids, c->line[c->nline++] = line + 2, ids = "";
+		else if (directive(line, "in", &rest) || directive(line, "var", &rest)) c->line[c->nline++] = line + 2;
 		else if (is_unknown(line)) printf("%s: unknown directive: %s\n", check_where, line), CHECK("", !"every directive is known");
+		else if (begins(line, "assert ")) append(asserted, sizeof asserted, ids), ids = "";
+		else if (begins(line, "print(")) append(prints, sizeof prints, ids), ids = "";
+		if (*ids) printf("%s: %s\n", check_where, ids), CHECK("", !"rules are named where something is expected");
 	}
 	return n + 1;
 }
@@ -125,7 +154,7 @@ typedef struct Run { const char *file; const Case *c; pxl_ctx *cx; pxl_program *
 static void complain(const Run *r, const char *what, const char *why)
 {
 	printf("%s %s: %s: %s\n", r->file, r->c->program, what, why);
-	CHECK(shows, !"case holds");
+	CHECK("", !"case holds");
 }
 
 static int put(Run *r, const char *name, const char *text)
@@ -152,7 +181,7 @@ static int close_to(double got, double want, double tol)
 	return fabs(got - want) <= tol * (1 + fabs(want));
 }
 
-static void compare(Run *r, const char *name, const char *text)
+static void compare(Run *r, const char *ids, const char *name, const char *text)
 {
 	static double v[MAX_VALUES];
 	double tol;
@@ -172,7 +201,7 @@ static void compare(Run *r, const char *name, const char *text)
 		double got = pxl_element(info.dtype, data, (size_t)k);
 		snprintf(why, sizeof why, "element %d is %.9g, expected %.9g", k, got, v[k]);
 		if (!close_to(got, v[k], tol)) complain(r, name, why);
-		else CHECK(shows, 1);
+		else CHECK(ids, 1);
 	}
 	free(data);
 }
@@ -185,7 +214,7 @@ static void each_line(Run *r, const char *kind, int is_expect)
 		const char *line = r->c->line[i], *eq = strchr(line, '=');
 		if (strncmp(line, kind, n) || line[n] != ':' || !eq) continue;
 		sscanf(line + n + 1, " %127[^ =]", name);
-		if (is_expect) compare(r, name, eq + 1);
+		if (is_expect) compare(r, r->c->ids[i], name, eq + 1);
 		else put(r, name, eq + 1);
 	}
 }
@@ -199,7 +228,7 @@ static void run_case(Run *r)
 	each_line(r, "in", 0);
 	pxl_status st = r->c->runs ? pxl_run(r->s, (size_t)r->c->runs) : PXL_OK;
 	if (r->c->fails[0]) {
-		if (st == PXL_ERUN && strstr(pxl_session_errmsg(r->s), r->c->fails)) CHECK(shows, 1);
+		if (st == PXL_ERUN && strstr(pxl_session_errmsg(r->s), r->c->fails)) CHECK(r->c->outcome, 1);
 		else complain(r, "expected to fail while running", pxl_session_errmsg(r->s));
 	} else if (st != PXL_OK) complain(r, "run", pxl_session_errmsg(r->s));
 	else each_line(r, "expect", 1);
@@ -211,19 +240,19 @@ static void expect_error(Run *r, pxl_status st)
 	pxl_diag d;
 	for (size_t i = 0; i < pxl_diag_count(r->cx); i++)
 		if (pxl_diag_get(r->cx, i, &d) && !strcmp(d.code, r->c->error) && (!r->c->error_line || d.line == r->c->error_line)) {
-			CHECK(shows, st == PXL_EMODEL);
+			CHECK(r->c->outcome, st == PXL_EMODEL);
 			return;
 		}
 	printf("%s %s: expected %s at line %d, got:\n", r->file, r->c->program, r->c->error, r->c->error_line);
 	for (size_t i = 0; i < pxl_diag_count(r->cx); i++) fputs(pxl_diag_text(r->cx, i, PXL_DIAG_FULL), stdout);
-	CHECK(shows, !"the error is given");
+	CHECK(r->c->outcome, !"the error is given");
 }
 
 static void show_diags(Run *r, pxl_status st)
 {
 	printf("%s %s: %s: %s\n", r->file, r->c->program, pxl_strstatus(st), pxl_errmsg(r->cx));
 	for (size_t i = 0; i < pxl_diag_count(r->cx); i++) fputs(pxl_diag_text(r->cx, i, PXL_DIAG_FULL), stdout);
-	CHECK(shows, !"builds");
+	CHECK("", !"builds");
 }
 
 static void build_case(Run *r, pxl_model *m, int level, pxl_jit jit)
@@ -238,7 +267,10 @@ static void build_case(Run *r, pxl_model *m, int level, pxl_jit jit)
 	pxl_status st = pxl_program_new(m, &po, &r->p);
 	if (r->c->error[0]) expect_error(r, st);
 	else if (st != PXL_OK) show_diags(r, st);
-	else run_case(r);
+	else {
+		CHECK(asserted, 1);
+		run_case(r);
+	}
 	pxl_program_free(r->p);
 }
 
@@ -253,7 +285,7 @@ static void check_printed(const char *path)
 		fclose(f);
 	} else if (want) {
 		printf("%s\n", path);
-		CHECK_STR(shows, printed, want);
+		CHECK_STR(prints, printed, want);
 	}
 	free(want);
 }

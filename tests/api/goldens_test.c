@@ -130,12 +130,15 @@ static void test_write_many(void)
 	uint64_t before = t.weights_from_host;
 	CHECK("R285", pxl_write_variables(w.s, both, 2) == PXL_OK);
 	pxl_get_traffic(w.s, &t);
-	CHECK("R285", t.weights_from_host == before + 1);
+	CHECK("R285 A282", t.weights_from_host == before + 1);
 	CHECK("R294", pxl_write_variables(w.s, wrong, 2) == PXL_EINVAL && pxl_write_variables(w.s, stream, 2) == PXL_EINVAL && strstr(pxl_session_errmsg(w.s), "it is a stream"));
 	CHECK("R285", pxl_write(w.s, w.in, &y, 4) == PXL_OK && pxl_run(w.s, 1) == PXL_OK);
 	CHECK("R284 R285", pxl_read(w.s, ia, a, sizeof a) == PXL_OK && a[0] == 12 && a[1] == 13 && pxl_read(w.s, ib, &b, 4) == PXL_OK && b == 7);
 	pxl_get_traffic(w.s, &t);
 	CHECK("R284 R287", t.weights_to_host == 1);
+	uint32_t odd[2] = { 0x7fc12345, 0x80000001 }, got[2] = { 0, 0 };           /* a NaN and a denormal: bits, not numbers */
+	CHECK("", pxl_write_variables(w.s, &(pxl_value){ ia, odd, sizeof odd }, 1) == PXL_OK);
+	CHECK("A282", pxl_read(w.s, ia, got, sizeof got) == PXL_OK && !memcmp(odd, got, sizeof odd));
 	close_world(&w);
 }
 

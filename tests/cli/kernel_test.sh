@@ -17,22 +17,27 @@ model() {
 }
 model 0.5 'x if x >= 0 else alpha * x'
 expect 0 "$PXLC" emit schedule "$T/k.pxl"
-has 'mine.'                                             # R447: its own name
+has 'mine.'
+shows R447
 hasnt 'Kernel.'
-[ "$(grep -o 'mine\.\|AddLhsInplace\.' "$T/out" | tr -d '\n')" = mine.AddLhsInplace.mine. ] || { echo "FAILED: order"; cat "$T/out"; bad=1; }
+check 'the kernel keeps its place in the sequence' test "$(grep -o 'mine\.\|AddLhsInplace\.' "$T/out" | tr -d '\n')" = mine.AddLhsInplace.mine.
+shows R447
 expect 0 "$PXLC" emit dot "$T/k.pxl"
 has ': mine.'
+shows R447
 # without the sequence a read beside a write is ambiguous, as for every op
 sed 's/with in_sequence() {/if true {/' "$T/k.pxl" > "$T/ambiguous.pxl"
 expect 1 "$PXLC" check "$T/ambiguous.pxl"
 has '`mine`' err
+shows R447
 
-# R450: another number, another expression: another program, also with a cache between them
+# another number, another expression: another program, also with a cache between them
 for jit in tcc cc; do
 	for k in '0.5|x if x >= 0 else alpha * x|[-0.5, 4]' '0.25|x if x >= 0 else alpha * x|[-0.25, 4]' '0.25|x if x >= 0 else alpha - x|[1.25, 4]'; do
 		model "${k%%|*}" "$(echo "$k" | cut -d'|' -f2)"
 		PXL_CACHE_DIR=$T/cache expect 0 "$PXLC" run "$T/k.pxl" --jit $jit
 		has "${k##*|}"
+		shows R450
 	done
 done
-done_here R447 R450
+done_here

@@ -3,11 +3,13 @@ B=${BUILD:-build}
 PXLC=$PWD/$B/pxlc
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT
-bad=0 passed=0 failed=0
+bad=0 passed=0 failed=0 last=failed
 
-# every check goes through these two
-ok() { passed=$((passed + 1)); }
-not_ok() { failed=$((failed + 1)); bad=1; echo "FAILED: $*"; }
+# every check goes through these two; `last` is what the latest one found
+ok() { passed=$((passed + 1)) last=passed; }
+not_ok() { failed=$((failed + 1)) last=failed bad=1; echo "FAILED: $*"; }
+# shows RULE… : the check just before it shows these rules of the specification
+shows() { [ $last = failed ] || for rule in "$@"; do echo "shown $rule @$0"; done; }
 
 # check TEXT COMMAND… : the command succeeds
 check() {
@@ -26,9 +28,8 @@ has() { if grep -qF -- "$1" "$T/${2:-out}"; then ok; else not_ok "no \`$1\` in $
 hasnt() { if grep -qF -- "$1" "$T/${2:-out}"; then not_ok "\`$1\` in ${2:-out}:"; head -n 20 "$T/${2:-out}"; else ok; fi; }
 # skip WHY : ends a test that this machine cannot run
 skip() { echo "$*"; exit 77; }
-# the end of a test; RULES are shown if all of it passed
+# the end of a test
 done_here() {
-	[ $bad = 0 ] && for r in "$@"; do echo "shown $r @$0"; done
 	[ $bad = 0 ] || [ $failed != 0 ] || failed=1
 	echo "checks $passed passed, $failed failed"
 	exit $bad

@@ -12,8 +12,12 @@ expect 0 "$PXLC" run count.pxl --map weights
 has '[1, 1]'
 expect 0 "$PXLC" run count.pxl --map n=weights/n.npy
 has '[2, 2]'
+shows A41 R135
+cp weights/n.npy before
 expect 0 "$PXLC" run count.pxl --map weights --map-read
 has '[3, 3]'
+check 'a file that is only read stays as it was' cmp before weights/n.npy
+shows A41 R137
 expect 0 "$PXLC" run count.pxl --map weights
 has '[3, 3]'
 expect 2 "$PXLC" run count.pxl --map n=
@@ -23,4 +27,4 @@ printf 'abc' > weights/n.npy
 expect 4 "$PXLC" run count.pxl --map weights
 has 'weights/n.npy` has 3 bytes' err
 check 'the file is as it was' test "$(cat weights/n.npy)" = abc
-done_here A41 R135 R137
+done_here

@@ -25,7 +25,9 @@ done
 for jit in tcc cc; do
 	expect 0 "$B/pxlc" run --allow-native $M --jit $jit
 	has '[-0.02, 0, 2]'
+	shows R451
 	has '[0.02, 1, 1]'
+	shows R451
 done
 expect 0 "$B/pxlc" run --allow-native $M --set alpha=0.5
 has '[-0.5, 0, 2]'
@@ -43,6 +45,7 @@ expect 1 "$B/pxlc" run "$T/host.pxl"
 has '`--native` names' err
 expect 0 "$B/pxlc" run "$T/host.pxl" --native examples/native/leaky.c
 has '[-0.25, 3]'
+shows R449
 expect 4 "$B/pxlc" run "$T/host.pxl" --native "$T/nowhere.c"
 expect 2 "$B/pxlc" run "$T/host.pxl" --native "$T/host.pxl"
 has 'host.pxl' err
@@ -54,4 +57,4 @@ case $B in */san) ;; *)
 	check 'it builds by itself' make -s -C "$T/shipped"
 	check 'it runs by itself' sh -c "cd '$T/shipped' && ./example | grep -qx 'y: -0.25 3'"
 esac
-done_here R449 R451
+done_here

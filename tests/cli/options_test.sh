@@ -9,22 +9,30 @@ program main() replicas 2, host_transfers 3 {
 }
 E
 expect 0 "$PXLC" check "$T/m.pxl"
+# what the program sets, and the command line goes before it
 expect 0 "$PXLC" emit ir "$T/m.pxl"
-has '2 3' err                                           # R460: what the program sets …
+has '2 3' err
+shows R460
 expect 0 "$PXLC" run "$T/m.pxl" --replicas 4 --dot "$T/drawn" --dot-checks Here
-has '4 3'                                               # … and the command line goes before it
-check 'R460: the checkpoint that was asked for is drawn' test -e "$T/drawn/Here_r.dot"
+has '4 3'
+shows R460
+check 'the checkpoint that was asked for is drawn' test -e "$T/drawn/Here_r.dot"
+shows R460
 expect 0 "$PXLC" run "$T/m.pxl" --dot "$T/none" --dot-checks Other
-check 'R460: one that was not is not' test ! -e "$T/none/Here_r.dot"
+check 'one that was not is not' test ! -e "$T/none/Here_r.dot"
+shows R460
 expect 2 "$PXLC" run "$T/m.pxl" --dot-check Here
 has 'has no option `--dot-check`; did you mean `--dot-checks`?' err
+shows R460
 expect 2 "$PXLC" run "$T/m.pxl" --partials half
 has 'has no option `--partials`' err
+shows R460
 sed 's/host_transfers 3/host_transfer 3/' "$T/m.pxl" > "$T/wrong.pxl"
 expect 1 "$PXLC" check "$T/wrong.pxl"
 has 'unknown setting `host_transfer`' err
+shows R460
 has 'did you mean `host_transfers`?' err
-# R453: what inputs are there and what they take, in columns
+# what inputs are there and what they take, in columns
 cat > "$T/in.pxl" <<'E'
 program main() replicas 2, host_transfers 3 {
     x = host_load(h2d_stream("input", f32[2]))
@@ -34,6 +42,7 @@ E
 expect 2 "$PXLC" run "$T/in.pxl"
 has 'input | takes        | data' err
 has 'input | f32[3, 2, 2] | missing' err
+shows R453
 
 # a command takes the options that its help lists, and refuses those of others with a message that names its own
 commands=$("$PXLC" --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
@@ -85,4 +94,4 @@ shift 2
 expect 2 "$PXLC" run "$T/many.pxl" "$@"
 has 'input `x1` has no data' err
 check "all inputs are listed" test "$(grep -c '| given' "$T/err")" = $((n - 1))
-done_here R453 R460
+done_here

@@ -64,14 +64,19 @@ program in_call_of_loop() {
 P
 for how in '-O0' '-O1' '-O2' '-O2 --jit cc' '-O2 --threads 1'; do
 	expect 0 "$PXLC" run "$T/p.pxl" --program gradient $how
-	printf 'twice: [2.0000000 4.0000000]\ntwice_gradient: [3.0000000 3.0000000]\n' | cmp -s - "$T/err" || { echo "FAILED: gradient $how"; cat "$T/err"; bad=1; }
+	printf 'twice: [2.0000000 4.0000000]\ntwice_gradient: [3.0000000 3.0000000]\n' > "$T/want"
+	check "gradient $how" diff "$T/want" "$T/err"
+	shows R248
 	expect 0 "$PXLC" run "$T/p.pxl" --program order $how
 	cut -d. -f1 "$T/err" > "$T/lines"
 	for case in in_loop=turn,turn in_else=else,else in_then=then,then in_both=else,then in_call_of_loop=inner,inner; do
 		expect 0 "$PXLC" run "$T/p.pxl" --program "${case%%=*}" $how
 		got=$(cut -d: -f1 "$T/err" | paste -sd, -)
-		[ "$got" = "${case#*=}" ] || { echo "FAILED: $case $how: $got"; bad=1; }
+		check "$case $how" test "$got" = "${case#*=}"
+		shows R241
 	done
-	printf 'a: 8\ncalled: 10\nb: 1\ncalled: 1\nturn: 1\nturn: 2\ncalled: 2\nc: 0\n' | cmp -s - "$T/lines" || { echo "FAILED: order $how"; cat "$T/err"; bad=1; }
+	printf 'a: 8\ncalled: 10\nb: 1\ncalled: 1\nturn: 1\nturn: 2\ncalled: 2\nc: 0\n' > "$T/want"
+	check "order $how" diff "$T/want" "$T/lines"
+	shows R188
 done
-done_here R188 R241 R248
+done_here

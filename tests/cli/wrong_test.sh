@@ -28,5 +28,7 @@ for f in "$T"/made/*.pxl; do
 	n=$((n + 1))
 	[ $got = 1 ] && [ -s "$T/err" ] && [ "$(wc -c < "$T/err")" -lt 20000 ] || { echo "FAILED: $(basename "$f") exits $got, says $(wc -c < "$T/err") bytes"; head -c 500 "$T/err"; bad=1; }
 done
+check 'every message names a file, a line and a column' test -z "$(grep -LE '\.pxl:[0-9]+:[0-9]+' tests/wrong/*.err tests/wrong/tasks/*.err)"
+shows A7
 [ $n -ge 40 ] || { echo "FAILED: only $n wrong models"; bad=1; }
-done_here A7
+done_here
