@@ -202,6 +202,11 @@ hasnt 'compiled by tcc' err
 shows R318
 check 'the log is in its file' grep -q 'compiled by tcc' "$T/own.log"
 shows R318 R320
+PXL_LOG_LEVEL=LOUD expect 0 "$PXLC" run "$T/logged.pxl" --jit tcc
+has 'there is no log level `LOUD`' err
+shows R320
+hasnt 'compiled by tcc' err
+shows R320
 # where compiling took how long: each pass by name, on standard error
 expect 0 "$PXLC" bench examples/mnist.pxl --program train --steps 1 --time-passes
 has 'median'
