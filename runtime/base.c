@@ -72,3 +72,24 @@ void rt_free(const RtAlloc *a, void *p)
 	if (a && a->fn) a->fn(a->user, raw, 0);
 	else free(raw);
 }
+
+/* Asked before large blocks only: an over-committing kernel hands out more than there is, and kills who touches it. */
+size_t rt_memory_free(void)
+{
+	char line[128];
+	unsigned long long kb, avail = 0, limit = 0, used = 0;
+	FILE *f = fopen("/proc/meminfo", "r");
+	if (!f) return SIZE_MAX;
+	while (fgets(line, sizeof line, f))
+		if (sscanf(line, "MemAvailable: %llu kB", &kb) == 1) avail = kb * 1024;
+	fclose(f);
+	if ((f = fopen("/sys/fs/cgroup/memory.max", "r"))) {          /* "max" does not scan as a number */
+		if (fscanf(f, "%llu", &limit) != 1) limit = 0;
+		fclose(f);
+	}
+	if (limit && (f = fopen("/sys/fs/cgroup/memory.current", "r"))) {
+		if (fscanf(f, "%llu", &used) == 1 && used < limit && limit - used < avail) avail = limit - used;
+		fclose(f);
+	}
+	return avail ? (size_t)avail : SIZE_MAX;
+}

@@ -36,6 +36,7 @@ int rt_fail(RtErr *e, int status, const char *fmt, ...) __attribute__((format(pr
 typedef struct RtAlloc { void *(*fn)(void *user, void *old, size_t size); void *user; } RtAlloc;
 void *rt_alloc(const RtAlloc *a, size_t size);            /* zeroed, aligned to 64; NULL: no memory */
 void  rt_free(const RtAlloc *a, void *p);                 /* takes NULL */
+size_t rt_memory_free(void); /* bytes that the machine can still give; SIZE_MAX: it does not say */
 
 /* scalar conversions between storage formats, exact and to nearest even; in kernels/convert.c */
 float    f16_to_f32(uint16_t h);

@@ -2,32 +2,9 @@
 #include "runtime/session.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 /* --- memory ------------------------------------------------------------------------------------------- */
-
-/* Bytes the machine can still give, or SIZE_MAX when it does not say.  Asked before large sessions only:
- * an over-committing kernel hands out more than there is and then kills whoever touches it. */
-static size_t machine_free(void)
-{
-	char line[128];
-	unsigned long long kb, avail = 0, limit = 0, used = 0;
-	FILE *f = fopen("/proc/meminfo", "r");
-	if (!f) return SIZE_MAX;
-	while (fgets(line, sizeof line, f))
-		if (sscanf(line, "MemAvailable: %llu kB", &kb) == 1) avail = kb * 1024;
-	fclose(f);
-	if ((f = fopen("/sys/fs/cgroup/memory.max", "r"))) {          /* "max" does not scan as a number */
-		if (fscanf(f, "%llu", &limit) != 1) limit = 0;
-		fclose(f);
-	}
-	if (limit && (f = fopen("/sys/fs/cgroup/memory.current", "r"))) {
-		if (fscanf(f, "%llu", &used) == 1 && used < limit && limit - used < avail) avail = limit - used;
-		fclose(f);
-	}
-	return avail ? (size_t)avail : SIZE_MAX;
-}
 
 static int no_memory(RtErr *e, const char *what, size_t bytes)
 {
@@ -52,7 +29,7 @@ static int check_fits(const RtSession *s, RtErr *e)
 	const RtProgram *p = s->p;
 	size_t need = session_bytes(p, &s->o), have;
 	if (need < (size_t)256 << 20 || s->o.alloc.fn) return RT_OK;
-	have = machine_free();
+	have = rt_memory_free();
 	if (need <= have) return RT_OK;
 	return rt_fail(e, RT_EFIT, "program `%s` needs %.1f GB of memory and %.1f GB are available"
 		" (intermediates %.1f GB, variables %.1f GB, constants %.1f GB, remote buffers %.1f GB, %d replica%s)", p->name,

@@ -81,7 +81,8 @@ static pxl_status check_weights(const Check *c, Tm *t)
 	pxl_status st = from ? task_saved_by(c->m, from, &path) : PXL_OK;
 	if (st == PXL_OK && from && !path) return task_wrong(t, "task `%s` takes the weights of task `%s`, which saves none", t->t->name, from);
 	if (st != PXL_OK || !path || (st = is_saved(c, path, &later)) != PXL_OK || later) return st;
-	return weights_check(t->p, path, PXL_NEEDED, &e) ? task_wrong(t, "%s", e.text) : PXL_OK;
+	RtPlace place = reach_by_model(c->m->u, path, REACH_CURRENT);
+	return weights_check(t->p, &place, PXL_NEEDED, &e) ? task_wrong(t, "%s", e.text) : PXL_OK;
 }
 
 static pxl_status task_program(Check *c, Tm *t)

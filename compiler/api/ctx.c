@@ -2,10 +2,12 @@
 #include "compiler/api/internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 int pxl_version(void) { return PXL_VERSION_NUMBER; }
 
@@ -94,9 +96,10 @@ pxl_status pxl_ctx_new(const pxl_options *opt, pxl_ctx **out)
 	arena_init(&cx->text, o.alloc, o.alloc_user);
 	const char *dir = o.cache_dir ? o.cache_dir : env_text("PXL_CACHE_DIR", "POPXL_CACHE_DIR");
 	if (!dir) dir = env_text("POPART_CACHE_DIR", NULL);
-	if (dir && dir[0] && !(cx->cache_dir = cx_strdup(cx, dir))) {
-		rt_free(&a, cx);
-		return PXL_ENOMEM;
+	pxl_status st = dir && dir[0] && !(cx->cache_dir = cx_strdup(cx, dir)) ? PXL_ENOMEM : reach_allow(cx, &o);
+	if (st != PXL_OK) {
+		pxl_ctx_free(cx);
+		return st;
 	}
 	log_begin(cx);
 	*out = cx;
@@ -117,6 +120,7 @@ void pxl_ctx_free(pxl_ctx *cx)
 	arena_free(&cx->text);
 	host_ops_free(cx);
 	natives_free(cx);
+	reach_forbid(cx);
 	cx_free(cx, cx->cache_dir);
 	cx_free(cx, cx);
 }
@@ -177,6 +181,7 @@ void unit_unref(Unit *u)
 {
 	if (!u || atomic_fetch_sub(&u->refs, 1) != 1) return;
 	RtAlloc a = { u->alloc, u->alloc_user };
+	reach_end(u);
 	arena_free(&u->mem);
 	rt_free(&a, u);
 }
@@ -287,7 +292,7 @@ static pxl_status read_stream(pxl_ctx *cx, FILE *f, const char *path, size_t max
 		int why = errno;
 		cx_free(cx, buf);
 		return n > max ? cx_fail(cx, PXL_EIO, "`%s` is larger than %zu MiB: is it a model?", path, max >> 20)
-		               : cx_fail(cx, PXL_EIO, "cannot read `%s`: %s", path, strerror(why));
+		               : cx_fail(cx, PXL_EIO, "cannot read `%s`: %s", SHOWN(path), strerror(why));
 	}
 	buf[n] = 0;
 	*text = buf;
@@ -295,14 +300,31 @@ static pxl_status read_stream(pxl_ctx *cx, FILE *f, const char *path, size_t max
 	return PXL_OK;
 }
 
-pxl_status read_file(pxl_ctx *cx, const char *path, size_t max, char **text, size_t *len)
+/* takes over fd */
+static pxl_status read_fd(pxl_ctx *cx, int fd, const char *path, size_t max, char **text, size_t *len)
 {
 	struct stat sb;
-	FILE *f = fopen(path, "rb");
-	if (!f) return cx_fail(cx, PXL_EIO, "cannot open `%s`: %s", path, strerror(errno));
-	pxl_status st = fstat(fileno(f), &sb) == 0 && S_ISDIR(sb.st_mode)
-		? cx_fail(cx, PXL_EIO, "cannot read `%s`: it is a directory", path)
+	FILE *f = fdopen(fd, "rb");
+	if (!f) return close(fd), cx_fail(cx, PXL_ENOMEM, "out of memory reading `%s`", path);
+	pxl_status st = fstat(fd, &sb) == 0 && S_ISDIR(sb.st_mode)
+		? cx_fail(cx, PXL_EIO, "cannot read `%s`: it is a directory", SHOWN(path))
 		: read_stream(cx, f, path, max, text, len);
 	fclose(f);
 	return st;
+}
+
+pxl_status read_in(pxl_ctx *cx, int folder, const char *name, const char *path, size_t max, char **text, size_t *len)
+{
+	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) return cx_fail(cx, PXL_EIO, "cannot open `%s`: %s", SHOWN(path), strerror(errno));
+	return read_fd(cx, fd, path, max, text, len);
+}
+
+pxl_status read_file(pxl_ctx *cx, const RtPlace *p, size_t max, char **text, size_t *len)
+{
+	RtErr e;
+	RtAlloc al = cx_rt_alloc(cx);
+	if (!p->reach) return read_in(cx, AT_FDCWD, p->path, p->path, max, text, len);
+	int fd = reach_open(p, &al, &e);
+	return fd < 0 ? cx_fail_rt(cx, &e) : read_fd(cx, fd, p->path, max, text, len);
 }

@@ -9,6 +9,9 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/formats/formats.h"
 
 static const char *keep(Arena *mem, const char *s) { return s ? arena_str(mem, s, strlen(s)) : NULL; }
 
@@ -16,7 +19,7 @@ void drawing_begin(Drawing *d, const pxl_program_options *o, Arena *mem)
 {
 	*d = (Drawing){ .base = keep(mem, o->dot_dir), .checks = keep(mem, o->dot_checks), .env = keep(mem, env_text("PXL_DOT_CHECKS", "POPART_DOT_CHECKS")),
 	                .first = o->dot_first, .count = o->dot_count };
-	d->dir = d->base;
+	d->dir = ".";
 }
 
 static int listed(const char *list, const char *name)
@@ -55,27 +58,56 @@ static const char *graph_mark(const Graph *g, Arena *mem)
 	return close ? arena_printf(mem, "%.*s%s", (int)(close - open - 1), open + 1, close + 1) : arena_printf(mem, "%d", g->index);
 }
 
-static int draw(const Drawing *d, const Graph *g, const char *name, Arena *mem, Buf *why)
+static int begins_as_dot(int fd, const RtAlloc *al)
 {
-	const char *path = arena_printf(mem, "%s/%s_%s.dot", d->dir, name, graph_mark(g, mem));
-	Buf b = buf_new(mem);
-	ir_dot(g, d->first, d->count > 0 ? d->first + d->count - 1 : -1, &b);
-	FILE *f = fopen(path, "wb");
-	int ok = f && fwrite(b.s, 1, b.n, f) == b.n;
-	if (f) ok = fclose(f) == 0 && ok;
-	if (!ok) buf_printf(why, "%s: %s", path, strerror(errno));
+	char begin[9];
+	(void)al;
+	return pread(fd, begin, sizeof begin, 0) == sizeof begin && !memcmp(begin, "digraph \"", sizeof begin);
+}
+
+static const RtFormat dot_format = { "Graphviz", (const char *const[]){ ".dot", NULL }, begins_as_dot };
+
+typedef struct Picture { const char *path; Buf text; } Picture;
+
+/* The arena may run out here, and nowhere below. */
+static Picture *draw_all(const Drawing *d, const Ir *ir, const char *name, Arena *mem)
+{
+	Picture *p = NEWN(mem, Picture, ir->graphs.n + 1);
+	for (int i = 0; i < ir->graphs.n; i++) {
+		p[i] = (Picture){ arena_printf(mem, "%s/%s_%s.dot", d->dir, name, graph_mark(ir->graphs.at[i], mem)),
+			buf_new(mem) };
+		ir_dot(ir->graphs.at[i], d->first, d->count > 0 ? d->first + d->count - 1 : -1, &p[i].text);
+	}
+	return p;
+}
+
+/* The model names drawings and folders below the host's, which is a root of its own. */
+static int write_all(pxl_ctx *cx, const char *base, const Picture *pic, int n, RtErr *e)
+{
+	RtSink s;
+	RtRoot root[REACH_ALLOWED] = { { .path = NULL } };
+	RtReach reach = { root, REACH_ALLOWED };
+	RtAlloc al = cx_rt_alloc(cx);
+	int fd, ok = !root_open(base, &al, &root[REACH_CURRENT], &fd, e);
+	if (ok) close(fd);
+	for (int i = 0; i < n && ok; i++) {
+		RtPlace p = { .path = pic[i].path, .reach = &reach, .base = REACH_CURRENT, .make_folders = 1 };
+		ok = !sink_open(&s, &p, &dot_format, &al, e) && !sink_write(&s, pic[i].text.s, pic[i].text.n, e) &&
+		     !sink_commit(&s, e);
+	}
+	root_free(&root[REACH_CURRENT], &al);
 	return ok;
 }
 
-int drawing_checkpoint(Drawing *d, const Ir *ir, const char *name, const char *save_dir, Arena *mem, Buf *why)
+int drawing_checkpoint(
+	pxl_ctx *cx, Drawing *d, const Ir *ir, const char *name, const char *save_dir, Arena *mem, Buf *why)
 {
-	if (d->base && save_dir) d->dir = arena_printf(mem, "%s/%s", d->base, save_dir);
+	RtErr e;
+	if (d->base && save_dir) d->dir = keep(mem, save_dir);
 	if (!active(d, name)) return 1;
-	if (!make_dirs(d->dir, mem)) {
-		buf_printf(why, "%s: %s", d->dir, strerror(errno));
-		return 0;
-	}
-	for (int i = 0; i < ir->graphs.n; i++)
-		if (!draw(d, ir->graphs.at[i], name, mem, why)) return 0;
-	return 1;
+	Picture *pic = draw_all(d, ir, name, mem);
+	if (!make_dirs(d->base, mem)) buf_printf(why, "%s: %s", d->base, strerror(errno));
+	else if (!write_all(cx, d->base, pic, ir->graphs.n, &e)) buf_puts(why, e.text);
+	else return 1;
+	return 0;
 }

@@ -1,12 +1,15 @@
-/* feed.c — arrays as a host has them, into inputs and variables: other ranks, 64-bit numbers, more entries than one run takes.
+/* feed.c — arrays as a host has them, in memory or in a file, into inputs and variables: other ranks, 64-bit numbers,
+ * more entries than one run takes.
  *
- * Shapes agree when they are equal once dimensions of 1 are left out; a stream of several transfers takes a longer first
- * dimension too and leaves the rest.  64-bit numbers, which is what hosts often have, are narrowed; an integer that does
- * not survive that is an error. */
+ * Shapes agree when they are equal once dimensions of 1 are left out; a stream of several transfers takes a longer
+ * first dimension too and leaves the rest.  64-bit numbers, which is what hosts often have, are narrowed; an integer
+ * that does not survive that is an error. */
 #include "compiler/api/internal.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "runtime/formats/formats.h"
 
 static int shapes_agree(int ra, const int64_t *a, int rb, const int64_t *b)
 {
@@ -72,15 +75,24 @@ static pxl_status check_array(pxl_session *s, const pxl_array *a)
 	return n && !a->data ? session_fail(s, PXL_EINVAL, "the array has no data") : PXL_OK;
 }
 
+/* an input or a variable, and an array that it takes; info of it */
+static pxl_status check_fit(pxl_session *s, int index, const pxl_array *a, pxl_info *info)
+{
+	if (!pxl_get_info(s->p, index, info))
+		return session_fail(s, PXL_EINVAL, "there is no input or variable %d", index);
+	if (info->kind == PXL_OUTPUT)
+		return session_fail(s, PXL_EINVAL, "`%s` is an output: it is read, not written", info->name);
+	int fits = s->exact_dtypes ? info->dtype == a->dtype : takes_dtype(info->dtype, a->dtype);
+	return fits && takes_shape(s->p, info, a) ? PXL_OK : mismatch(s, info, a);
+}
+
 pxl_status pxl_write_array(pxl_session *s, int index, const pxl_array *a)
 {
 	pxl_info info;
 	if (!s) return PXL_EINVAL;
 	pxl_status st = check_array(s, a);
+	if (st == PXL_OK) st = check_fit(s, index, a, &info);
 	if (st != PXL_OK) return st;
-	if (!pxl_get_info(s->p, index, &info) || info.kind == PXL_OUTPUT) return pxl_write(s, index, a->data, a->bytes);   /* says what is wrong */
-	int fits = s->exact_dtypes ? info.dtype == a->dtype : takes_dtype(info.dtype, a->dtype);
-	if (!fits || !takes_shape(s->p, &info, a)) return mismatch(s, &info, a);
 	if (info.dtype == a->dtype) return pxl_write(s, index, a->data, info.bytes);
 	void *data = cx_alloc(s->p->m->cx, info.bytes + 1);
 	if (!data) return session_fail(s, PXL_ENOMEM, "out of memory for `%s`", info.name);
@@ -91,4 +103,59 @@ pxl_status pxl_write_array(pxl_session *s, int index, const pxl_array *a)
 		pxl_element(PXL_I64, a->data, (size_t)lost), info.name, pxl_dtype_name(info.dtype));
 	cx_free(s->p->m->cx, data);
 	return st;
+}
+
+/* --- from a file ------------------------------------------------------------------------------------------------ */
+typedef struct Wanted { pxl_session *s; int index; } Wanted;
+
+static pxl_array as_given(const pxl_info *info, const RtArray *a)
+{
+	pxl_array out = {
+		.dtype = (pxl_dtype)a->dtype, .rank = a->rank, .nelem = a->nelem, .bytes = a->bytes, .data = a->data
+	};
+	memcpy(out.dim, a->dim, sizeof a->dim);
+	if (npy_bits((DType)info->dtype, a->dtype)) out.dtype = info->dtype;
+	return out;
+}
+
+/* The header decides; of more entries than a run takes only those are read. */
+static int is_wanted(void *arg, RtArray *a, RtErr *e)
+{
+	const Wanted *w = arg;
+	pxl_info info = { .name = NULL };
+	pxl_get_info(w->s->p, w->index, &info);
+	pxl_array given = as_given(&info, a);
+	pxl_status st = check_fit(w->s, w->index, &given, &info);
+	if (st != PXL_OK) return (int)st;                     /* e is the session's own */
+	if (a->rank == info.rank && a->rank && a->dim[0] > info.dim[0]) a->dim[0] = info.dim[0];
+	if (array_size(a->dtype, a->rank, a->dim, &a->nelem, &a->bytes)) return RT_OK;
+	return rt_fail(e, RT_EINVAL, "the array is too large");
+}
+
+static pxl_status wrong_file(pxl_session *s, const char *path)
+{
+	char why[sizeof s->err.text];
+	pxl_status st = s->err.status == PXL_EINVAL ? PXL_EIO : (pxl_status)s->err.status;
+	memcpy(why, s->err.text, sizeof why);
+	return strstr(why, path) ? st : session_fail(s, st, "`%.150s`: %s", path, why);
+}
+
+pxl_status pxl_write_npy(pxl_session *s, int index, const char *path)
+{
+	RtArray a = { 0 };
+	RtSource *from;
+	pxl_info info;
+	if (!s) return PXL_EINVAL;
+	if (!path) return session_fail(s, PXL_EINVAL, "pxl_write_npy needs a path");
+	if (!pxl_get_info(s->p, index, &info))
+		return session_fail(s, PXL_EINVAL, "there is no input or variable %d", index);
+	RtAlloc al = cx_rt_alloc(s->p->m->cx);
+	if (source_open(BY_USER(path), &al, &from, &s->err)) return (pxl_status)s->err.status;
+	int st = npy_read_from(from, &(ArrayCheck){ is_wanted, &(Wanted){ s, index } }, &al, &a, &s->err);
+	source_close(from);
+	if (st) return wrong_file(s, path);
+	pxl_array given = as_given(&info, &a);
+	pxl_status written = pxl_write_array(s, index, &given);
+	array_free(&al, &a);
+	return written == PXL_OK ? PXL_OK : wrong_file(s, path);
 }

@@ -12,6 +12,7 @@
 #include "compiler/codegen/codegen.h"
 #include "compiler/elab/elab.h"
 #include "lang/lang.h"
+#include "runtime/formats/reach.h"
 
 /* least to most important; a context passes on what is at least its own level */
 typedef enum LogLevel { LOG_TRACE, LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERR, LOG_CRITICAL, LOG_OFF } LogLevel;
@@ -38,6 +39,7 @@ typedef struct Unit {
 	uint32_t src;                /* the model's file */
 	int broken;                  /* ran out of memory half way: only good for freeing */
 	int reported;                /* diagnostics already given to the callback */
+	RtReach reach;               /* where the model may name files (reach.c) */
 	double load_ms;
 } Unit;
 
@@ -47,6 +49,7 @@ struct pxl_ctx {
 	char *cache_dir;
 	LogLevel log_level[IN_COUNT];
 	char errmsg[1024];
+	RtRoot *allowed; int nallowed;       /* folders in which every model may name files */
 	const struct HostOp *hosts;  /* latest first; grows only (host_op.c) */
 	struct Native *natives;      /* C files that are loaded; grows only (native.c) */
 	Unit *last;                  /* whose diagnostics are asked for; NULL before the first compile */
@@ -62,12 +65,14 @@ struct pxl_model {
 
 /* where a program is drawn, and which of its checkpoints are (dot.c) */
 typedef struct Drawing {
-	const char *base, *dir;      /* as the host gave it, and where the last checkpoint went; base NULL: nothing is drawn */
+	const char *base, *dir;      /* as the host gave it (NULL: nothing is drawn), and below it the last checkpoint's */
 	const char *checks, *env;    /* lists split at `:`; NULL: not set */
 	int first, count;
 } Drawing;
 void drawing_begin(Drawing *d, const pxl_program_options *o, Arena *mem);
-int  drawing_checkpoint(Drawing *d, const Ir *ir, const char *name, const char *save_dir, Arena *mem, Buf *why);    /* 0: why says why not */
+/* 0: why says why not */
+int  drawing_checkpoint(pxl_ctx *cx, Drawing *d, const Ir *ir, const char *name, const char *save_dir, Arena *mem,
+                        Buf *why);
 
 struct pxl_program {
 	atomic_int refs;
@@ -135,8 +140,9 @@ void  host_ops_free(pxl_ctx *cx);
 /* --- native.c: C files with ops */
 struct NativeFile;
 typedef struct Native Native;
-pxl_status native_open(pxl_ctx *cx, const char *path, Native **out);             /* compiled and loaded, or found again */
-/* the ops of n into a list that only grows at its front: all that it does not hold already. mem NULL: the context's memory */
+pxl_status native_open(pxl_ctx *cx, const RtPlace *p, Native **out); /* compiled and loaded, or found again */
+/* the ops of n into a list that only grows at its front: all that it does not hold already. mem NULL: the context's
+ * memory */
 pxl_status native_add(pxl_ctx *cx, Arena *mem, const Native *n, const struct HostOp **list);
 int  native_count(const Native *n);
 const struct HostOp *native_op(const Native *n, int i, const struct HostOp *list);
@@ -174,8 +180,17 @@ pxl_status unit_guard(Unit *u, UnitFn fn, void *arg);
 void unit_forget_diags(Unit *u);
 
 double now_ms(void);
-/* whole file, NUL-terminated, from the context's hook; PXL_EIO with message */
-pxl_status read_file(pxl_ctx *cx, const char *path, size_t max, char **text, size_t *len);
+/* Whole files, NUL-terminated, from the context's hook; PXL_EIO with message. read_in: `name` in the folder `fd`, as
+ * `path` in messages */
+pxl_status read_file(pxl_ctx *cx, const RtPlace *p, size_t max, char **text, size_t *len);
+pxl_status read_in(pxl_ctx *cx, int fd, const char *name, const char *path, size_t max, char **text, size_t *len);
+
+/* --- reach.c: paths that the model names. PXL_EMODEL: the rules refuse one */
+pxl_status reach_allow(pxl_ctx *cx, const pxl_options *o);       /* when the context is made */
+void       reach_forbid(pxl_ctx *cx);
+pxl_status reach_begin(Unit *u, RtRoot *home);                   /* home is taken over, and empty then */
+void       reach_end(Unit *u);
+RtPlace    reach_by_model(const Unit *u, const char *path, int base);    /* lives as long as both */
 void task_memory_free(pxl_ctx *cx, struct TaskMemory *t);
 
 #endif

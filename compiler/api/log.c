@@ -120,7 +120,7 @@ static void read_config(pxl_ctx *cx, const char *path)
 {
 	char *text;
 	size_t len;
-	if (read_file(cx, path, 1 << 20, &text, &len) != PXL_OK) {
+	if (read_file(cx, BY_USER(path), 1 << 20, &text, &len) != PXL_OK) {
 		cx_log(cx, IN_COMPILE, LOG_WARN, "levels of the log: %s", cx->errmsg);
 		cx->errmsg[0] = 0;
 		return;

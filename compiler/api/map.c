@@ -4,16 +4,20 @@
  * variable is NAME.npy (`/` in a name becomes `%`).  The first rule that fits a variable counts.  Files are opened before
  * the session is made and closed after it is freed; new ones are published when the session has
  * filled them. */
+#define _GNU_SOURCE                          /* O_PATH */
 #include "compiler/api/internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "runtime/formats/formats.h"
 
-struct Maps { FileMap *file; RtMap *row; int n; };
+/* folder: of each rule that has one, open while files may be made; else -1 */
+struct Maps { FileMap *file; RtMap *row; int n; int *folder; size_t nfolder; };
 
 static int is_pattern(const char *name) { return !name || (*name && name[strlen(name) - 1] == '*'); }
 
@@ -66,7 +70,7 @@ static const RtMap *sharing(const struct Maps *m, const FileMap *f)
 	return NULL;
 }
 
-static pxl_status map_variable(pxl_session *s, const pxl_map *m, int var)
+static pxl_status map_variable(pxl_session *s, const pxl_map *m, size_t rule, int var)
 {
 	char path[4096];
 	const RtVar *v = &s->p->rt.vars[var];
@@ -74,8 +78,11 @@ static pxl_status map_variable(pxl_session *s, const pxl_map *m, int var)
 	FileMap *f = &s->maps->file[s->maps->n];
 	RtArray want = { .dtype = v->dtype, .rank = v->rank, .nelem = v->nelem, .bytes = v->bytes };
 	memcpy(want.dim, v->dim, sizeof want.dim);
+	int folder = s->maps->folder[rule];
+	size_t name = folder >= 0 ? strlen(m->path) + 1 : 0;
 	if (!file_path(m, v->name, path, sizeof path)) return session_fail(s, PXL_EIO, "the path `%s` is too long", m->path);
-	if (map_open(f, path, &want, !!(m->how & PXL_MAP_READ_EXISTING), &al, &s->err)) return (pxl_status)s->err.status;
+	if (map_open(f, name ? folder : AT_FDCWD, path, name, &want, !!(m->how & PXL_MAP_READ_EXISTING), &al, &s->err))
+		return (pxl_status)s->err.status;
 	const RtMap *other = sharing(s->maps, f);
 	if (other) {
 		map_close(f);
@@ -83,6 +90,27 @@ static pxl_status map_variable(pxl_session *s, const pxl_map *m, int var)
 	}
 	s->maps->row[s->maps->n++] = (RtMap){ var, f->data, f->base, f->size, f->read_only, f->fresh && !(m->how & PXL_MAP_EMPTY) };
 	return PXL_OK;
+}
+
+/* Variables' names are the model's; the folder is the host's. */
+static pxl_status open_folders(pxl_session *s, const pxl_session_options *o)
+{
+	for (size_t i = 0; i < o->nmap; i++) {
+		int pattern = is_pattern(o->maps[i].variable);
+		s->maps->folder[i] = pattern ? open(o->maps[i].path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+		s->maps->nfolder++;
+		if (pattern && s->maps->folder[i] < 0)
+			return cx_fail(s->p->m->cx, PXL_EIO, "cannot use the folder `%s`: %s", o->maps[i].path,
+				strerror(errno));
+	}
+	return PXL_OK;
+}
+
+static void close_folders(struct Maps *m)
+{
+	for (size_t i = 0; i < m->nfolder; i++)
+		if (m->folder[i] >= 0) close(m->folder[i]);
+	m->nfolder = 0;
 }
 
 pxl_status maps_open(pxl_session *s, const pxl_session_options *o)
@@ -93,13 +121,16 @@ pxl_status maps_open(pxl_session *s, const pxl_session_options *o)
 	pxl_status st = check_rules(s->p, o);
 	if (st != PXL_OK) return st;
 	if ((s->maps = cx_alloc(cx, sizeof *s->maps))) {
+		s->maps->folder = cx_alloc(cx, o->nmap * sizeof *s->maps->folder);
 		s->maps->file = cx_alloc(cx, (nvar + 1) * sizeof *s->maps->file);
 		s->maps->row = cx_alloc(cx, (nvar + 1) * sizeof *s->maps->row);
 	}
-	if (!s->maps || !s->maps->file || !s->maps->row) return cx_fail(cx, PXL_ENOMEM, "out of memory");
+	if (!s->maps || !s->maps->file || !s->maps->row || !s->maps->folder)
+		return cx_fail(cx, PXL_ENOMEM, "out of memory");
+	if ((st = open_folders(s, o)) != PXL_OK) return st;
 	for (int i = 0; i < s->p->rt.nvar; i++) {
 		const pxl_map *m = s->p->rt.vars[i].bytes ? find_rule(o, s->p->rt.vars[i].name) : NULL;
-		if (m && map_variable(s, m, i) != PXL_OK) return cx_fail_rt(cx, &s->err);
+		if (m && map_variable(s, m, (size_t)(m - o->maps), i) != PXL_OK) return cx_fail_rt(cx, &s->err);
 	}
 	return PXL_OK;
 }
@@ -115,6 +146,7 @@ pxl_status maps_publish(pxl_session *s)
 {
 	for (int i = 0; s->maps && i < s->maps->n; i++)
 		if (map_publish(&s->maps->file[i], &s->err)) return cx_fail_rt(s->p->m->cx, &s->err);
+	if (s->maps) close_folders(s->maps);
 	return PXL_OK;
 }
 
@@ -123,6 +155,8 @@ void maps_close(pxl_session *s)
 	pxl_ctx *cx = s->p->m->cx;
 	if (!s->maps) return;
 	for (int i = 0; i < s->maps->n; i++) map_close(&s->maps->file[i]);
+	close_folders(s->maps);
+	cx_free(cx, s->maps->folder);
 	cx_free(cx, s->maps->file);
 	cx_free(cx, s->maps->row);
 	cx_free(cx, s->maps);

@@ -1,8 +1,10 @@
 /* model.c — files and texts become models: parsed, their top level run, programs and tasks known. */
 #include "compiler/api/internal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "compiler/ops/host_op.h"
@@ -14,13 +16,15 @@ enum { MAX_MODEL_BYTES = 64 << 20 };
 static int read_module(void *user, const Source *from, const char *name, const char **path, const char **text, size_t *len, Buf *why)
 {
 	Unit *u = user;
+	struct stat info;
 	if (!from || !from->path) return 0;
 	const char *slash = strrchr(from->path, '/');
 	int dir = slash ? (int)(slash - from->path) + 1 : 0;
 	char *file = arena_printf(&u->mem, "%.*s%s.pxl", dir, from->path, name);
 	char *bytes;
-	if (access(file, F_OK) != 0) return 0;
-	if (read_file(u->cx, file, MAX_MODEL_BYTES, &bytes, len) != PXL_OK) {
+	if (lstat(file, &info) != 0) return 0;               /* the library has it, perhaps */
+	RtPlace p = reach_by_model(u, arena_printf(&u->mem, "%s.pxl", name), REACH_MODEL);
+	if (read_file(u->cx, &p, MAX_MODEL_BYTES, &bytes, len) != PXL_OK) {
 		buf_puts(why, u->cx->errmsg);
 		return -1;
 	}
@@ -41,20 +45,32 @@ static HostArray *kept_in(Unit *u, const RtArray *a)
 	return h;
 }
 
-static char *beside(Unit *u, const Source *from, const char *path)
+/* as much as the evaluator's values may take */
+static int may_be_taken(void *user, RtArray *a, RtErr *e)
 {
-	const char *slash = from && from->path ? strrchr(from->path, '/') : NULL;
-	return arena_printf(&u->mem, "%.*s%s", slash && path[0] != '/' ? (int)(slash - from->path) + 1 : 0, from && from->path ? from->path : "", path);
+	const Unit *u = user;
+	size_t most = u->mem.limit ? u->mem.limit / 4 : (size_t)1 << 29;
+	if (a->bytes <= most) return RT_OK;
+	return rt_fail(e, RT_EIO,
+		"the file holds %zu MiB, and values of a model may take %zu; --max-memory MIB gives the compiler more: "
+		"four times what is wanted here",
+		a->bytes >> 20, most >> 20);
 }
 
-static int read_array(void *user, const Source *from, const char *path, HostArray **out, Buf *why)
+static int read_array(void *user, const char *path, HostArray **out, Buf *why)
 {
 	Unit *u = user;
 	RtErr e = { 0 };
 	RtArray a = { 0 };
+	RtSource *s;
 	RtAlloc al = cx_rt_alloc(u->cx);
-	char *file = beside(u, from, path);
-	if (npy_read(file, &al, &a, &e)) {
+	RtPlace p = reach_by_model(u, path, REACH_MODEL);
+	int st = source_open(&p, &al, &s, &e);
+	if (!st) {
+		st = npy_read_from(s, &(ArrayCheck){ may_be_taken, u }, &al, &a, &e);
+		source_close(s);
+	}
+	if (st) {
 		buf_puts(why, e.text);
 		return 0;
 	}
@@ -68,11 +84,12 @@ static int read_array(void *user, const Source *from, const char *path, HostArra
 	return 1;
 }
 
-static int read_native(void *user, const Source *from, const char *path, const HostOp **hosts, const HostOp *const **ops, Buf *why)
+static int read_native(void *user, const char *path, const HostOp **hosts, const HostOp *const **ops, Buf *why)
 {
 	Unit *u = user;
 	Native *n;
-	pxl_status st = native_open(u->cx, beside(u, from, path), &n);
+	RtPlace p = reach_by_model(u, path, REACH_MODEL);
+	pxl_status st = native_open(u->cx, &p, &n);
 	if (st == PXL_OK) st = native_add(u->cx, &u->mem, n, hosts);
 	if (st != PXL_OK) {
 		buf_puts(why, u->cx->errmsg);
@@ -93,11 +110,11 @@ static void model_print(void *user, const char *text, size_t len)
 static int model_checkpoint(void *user, const Ir *ir, const char *name, const char *save_dir, Buf *why)
 {
 	Unit *u = user;
-	return !u->drawing || drawing_checkpoint(u->drawing, ir, name, save_dir, &u->mem, why);
+	return !u->drawing || drawing_checkpoint(u->cx, u->drawing, ir, name, save_dir, &u->mem, why);
 }
 
 /* --- compiling ---------------------------------------------------------------------------------------- */
-typedef struct Load { const char *name, *path, *text; size_t len; } Load;
+typedef struct Load { const char *name, *path, *text; size_t len; RtRoot *home; } Load;
 
 static pxl_status load(Unit *u, void *arg)
 {
@@ -117,7 +134,8 @@ static pxl_status compile(pxl_ctx *cx, Load *l, pxl_model **out)
 	double start = now_ms();
 	Unit *u = unit_new(cx, &st);
 	if (!u) return st;
-	st = unit_guard(u, load, l);
+	st = reach_begin(u, l->home);
+	if (st == PXL_OK) st = unit_guard(u, load, l);
 	u->load_ms = now_ms() - start;
 	pxl_model *m = st == PXL_OK ? cx_alloc(cx, sizeof *m) : NULL;
 	if (!m) {
@@ -136,19 +154,44 @@ pxl_status pxl_compile_memory(pxl_ctx *cx, const char *name, const char *text, s
 	if (!cx) return PXL_EINVAL;
 	if (!text || !out) return cx_fail(cx, PXL_EINVAL, "pxl_compile_memory needs a text and a place for the model");
 	if (len > MAX_MODEL_BYTES) return cx_fail(cx, PXL_EINVAL, "a model's text may have at most %d MiB", MAX_MODEL_BYTES >> 20);
-	return compile(cx, &(Load){ name ? name : "<memory>", NULL, text, len }, out);
+	return compile(cx, &(Load){ name ? name : "<memory>", NULL, text, len, NULL }, out);
+}
+
+/* The text comes out of the folder that is the model's from then on, whatever becomes of the path. */
+static pxl_status read_model(pxl_ctx *cx, const char *path, RtRoot *home, char **text, size_t *len)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t n = slash ? (size_t)(slash - path) + (slash == path) : 1;
+	RtAlloc al = cx_rt_alloc(cx);
+	RtErr e;
+	int fd;
+	char *folder = cx_alloc(cx, n + 1);
+	if (!folder) return cx_fail(cx, PXL_ENOMEM, "out of memory");
+	memcpy(folder, slash ? path : ".", n);
+	int st = root_open(folder, &al, home, &fd, &e);
+	cx_free(cx, folder);
+	if (st)
+		return access(path, F_OK) ? cx_fail(cx, PXL_EIO, "cannot open `%s`: %s", SHOWN(path), strerror(errno))
+					  : cx_fail_rt(cx, &e);
+	pxl_status got = read_in(cx, fd, *name ? name : ".", path, MAX_MODEL_BYTES, text, len);
+	close(fd);
+	if (got != PXL_OK) root_free(home, &al);
+	return got;
 }
 
 pxl_status pxl_compile_file(pxl_ctx *cx, const char *path, pxl_model **out)
 {
 	char *text;
 	size_t len;
+	RtRoot home;
 	if (!cx) return PXL_EINVAL;
 	if (!path || !out) return cx_fail(cx, PXL_EINVAL, "pxl_compile_file needs a path and a place for the model");
 	ctx_set_last(cx, NULL);
-	pxl_status st = read_file(cx, path, MAX_MODEL_BYTES, &text, &len);
+	pxl_status st = read_model(cx, path, &home, &text, &len);
 	if (st != PXL_OK) return st;
-	st = compile(cx, &(Load){ path, path, text, len }, out);
+	st = compile(cx, &(Load){ path, path, text, len, &home }, out);
+	RtAlloc al = cx_rt_alloc(cx);
+	root_free(&home, &al);
 	cx_free(cx, text);
 	return st;
 }

@@ -97,13 +97,15 @@ static Native *find_loaded(pxl_ctx *cx, const char *path, const char *text, size
 	return NULL;
 }
 
-pxl_status native_open(pxl_ctx *cx, const char *path, Native **out)
+pxl_status native_open(pxl_ctx *cx, const RtPlace *p, Native **out)
 {
 	struct stat sb;
 	char *text;
 	size_t len;
-	if (!stat(path, &sb) && !S_ISREG(sb.st_mode)) return cx_fail(cx, PXL_EIO, "`%s` is no ordinary file", path);
-	pxl_status st = read_file(cx, path, MAX_NATIVE_BYTES, &text, &len);
+	const char *path = p->path;
+	if (!p->reach && !stat(path, &sb) && !S_ISREG(sb.st_mode))
+		return cx_fail(cx, PXL_EIO, "`%s` is no ordinary file", path);
+	pxl_status st = read_file(cx, p, MAX_NATIVE_BYTES, &text, &len);
 	if (st != PXL_OK) return st;
 	Native *n = find_loaded(cx, path, text, len);
 	int fresh = !n;
@@ -161,7 +163,7 @@ pxl_status pxl_native_file(pxl_ctx *cx, const char *path)
 	Native *n;
 	if (!cx) return PXL_EINVAL;
 	if (!path) return cx_fail(cx, PXL_EINVAL, "pxl_native_file needs a path");
-	pxl_status st = native_open(cx, path, &n);
+	pxl_status st = native_open(cx, BY_USER(path), &n);
 	if (st == PXL_OK) st = native_add(cx, NULL, n, &cx->hosts);
 	if (st != PXL_OK) {
 		char why[sizeof cx->errmsg];

@@ -440,7 +440,7 @@ static int find_host(Unit *u, const ShipCall *c, const HostOp *h, ShipHost *out)
 	Native *n;
 	*out = (ShipHost){ h->file, h->at };
 	for (size_t i = 0; i < c->nfile && !out->file; i++) {
-		if (native_open(u->cx, c->files[i], &n) != PXL_OK) return 0;
+		if (native_open(u->cx, BY_USER(c->files[i]), &n) != PXL_OK) return 0;
 		out->at = native_find(n, h);
 		if (out->at >= 0) out->file = native_file(n);
 	}

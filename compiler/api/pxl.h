@@ -110,8 +110,12 @@ typedef struct pxl_options {
 	int verify;                                /* check the IR after every pass */
 	int64_t max_steps; size_t max_memory;      /* limits of building a model; 0: defaults */
 	int verbose;                               /* the log says what is built, of what size, with which data (INFO, whatever $PXL_LOG_LEVEL says) */
+	/* Folders below which models may name files, besides their own and the current one (docs/trust.md); one that is
+	 * not there is EIO. Paths that the host itself gives need none of this. */
+	const char *const *allow_paths; size_t nallow_paths;
 } pxl_options;
-#define PXL_OPTIONS_INIT { sizeof(pxl_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0 }
+#define PXL_OPTIONS_INIT \
+	{ sizeof(pxl_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, 0 }
 
 PXL_API PXL_MUST pxl_status pxl_ctx_new(const pxl_options *opt, pxl_ctx **out);    /* opt NULL: defaults */
 PXL_API void        pxl_ctx_free(pxl_ctx *cx);
@@ -309,6 +313,9 @@ PXL_API PXL_MUST pxl_status pxl_bind(pxl_session *s, int index, void *data, size
 /* The same as pxl_write for an array as the host has it: dimensions of 1 do not count, a stream of several transfers may get
  * more of them than a run takes, and 64-bit numbers are narrowed (an integer that does not fit is EINVAL). */
 PXL_API PXL_MUST pxl_status pxl_write_array(pxl_session *s, int index, const pxl_array *a);
+/* The same from a .npy file, through gzip too. What its header says is checked first, and no more is read than is
+ * written. A file that does not fit is EIO. bf16 and float8 are held as their bits, <u2 and |u1. */
+PXL_API PXL_MUST pxl_status pxl_write_npy(pxl_session *s, int index, const char *path);
 PXL_API PXL_MUST pxl_status pxl_run(pxl_session *s, size_t times);
 PXL_API uint64_t pxl_runs(const pxl_session *s);
 /* What the runs of this session have moved so far, all replicas together. A merged exchange counts its parts by kind, and is one of `exchanges`. */
@@ -387,6 +394,11 @@ PXL_API PXL_MUST pxl_status pxl_task_run(pxl_model *m, const pxl_task_options *o
 /* --- arrays in files -------------------------------------------------------------------------------------------- */
 PXL_API PXL_MUST pxl_status pxl_npy_read(pxl_ctx *cx, const char *path, pxl_array *out);     /* free with pxl_array_free */
 PXL_API PXL_MUST pxl_status pxl_npy_write(pxl_ctx *cx, const char *path, pxl_dtype t, int rank, const int64_t *dim, const void *data);
+/* NAME.npy in a folder of the host's, where a model chose the name, as it does for streams: `/` becomes `%`, no link
+ * leads out of the folder, and a file that is there is replaced only if it is .npy as well. EMODEL: a name that can be
+ * none */
+PXL_API PXL_MUST pxl_status pxl_npy_write_in(
+	pxl_ctx *cx, const char *dir, const char *name, pxl_dtype t, int rank, const int64_t *dim, const void *data);
 PXL_API void   pxl_array_free(pxl_ctx *cx, pxl_array *a);
 PXL_API double pxl_element(pxl_dtype t, const void *data, size_t i);                         /* as a double; 0 where there is none */
 PXL_API void   pxl_convert(pxl_dtype to, void *dst, pxl_dtype from, const void *src, size_t n);   /* by the rules of `cast`; nothing, for a type that is none */

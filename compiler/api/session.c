@@ -37,7 +37,7 @@ static pxl_status draw_final(Unit *u, void *arg)
 {
 	pxl_program *p = arg;
 	Buf why = buf_new(&u->mem);
-	if (drawing_checkpoint(&p->drawing, p->ir, "Final", NULL, &u->mem, &why)) return PXL_OK;
+	if (drawing_checkpoint(u->cx, &p->drawing, p->ir, "Final", NULL, &u->mem, &why)) return PXL_OK;
 	return cx_fail(u->cx, PXL_EIO, "checkpoint `Final` cannot be drawn: %s", why.s);
 }
 

@@ -8,6 +8,10 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/formats/formats.h"
 
 void task_close(Tm *t)
 {
@@ -61,6 +65,18 @@ pxl_status task_wrong(Tm *t, const char *fmt, ...)
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	return unit_guard(t->m->u, put_wrong, &(Wrong){ t, text });
+}
+
+typedef struct Refused { const char *text; Span at; } Refused;
+
+static pxl_status put_refused(Unit *u, void *arg)
+{
+	const Refused *r = arg;
+	Diag *d = diag(&u->ds, E0708, r->at, "%s", r->text);
+	diag_help(&u->ds, d, (Span){ 0, 0, 0 },
+		"whoever runs the model may name any file, with `--save` or `--weights`, and let it use a folder, with "
+		"`--allow-path DIR`");
+	return PXL_EMODEL;
 }
 
 /* --- the task and its program ------------------------------------------------------------------------------ */
@@ -187,37 +203,75 @@ static pxl_status all_epochs(Tm *t)
 }
 
 /* --- beginning and end -------------------------------------------------------------------------------------------------------- */
-static const char *save_path(const Tm *t)
+/* path NULL: nowhere */
+static RtPlace save_place(const Tm *t)
 {
-	const char *path = t->o.save ? t->o.save : t->t->save;
-	return path && *path ? path : NULL;
+	if (t->o.save) return (RtPlace){ .path = *t->o.save ? t->o.save : NULL };
+	if (!t->t->save || !*t->t->save) return (RtPlace){ .path = NULL };
+	return reach_by_model(t->m->u, t->t->save, REACH_CURRENT);
 }
 
-static pxl_status weights_path(Tm *t, const char **path)
+/* a file that the task names: what the rules refuse is the model's mistake */
+static pxl_status file_failed(Tm *t, const RtErr *e, Span at)
 {
-	*path = t->o.weights ? t->o.weights : t->t->weights;
-	if (*path || !t->t->weights_task) return PXL_OK;
-	const char *name = t->t->weights_task;
-	pxl_status st = task_saved_by(t->m, name, path);
-	if (st != PXL_OK) return st;
-	if (!*path) return cx_fail(t->m->cx, PXL_EINVAL, "task `%s` takes the weights of task `%s`, which saves none; give them with --weights", t->t->name, name);
-	FILE *f = fopen(*path, "rb");
-	if (!f) return cx_fail(t->m->cx, PXL_EIO, "cannot open `%s`, the weights that task `%s` saves: %s; run that task first, or give a file with --weights",
-	                       *path, name, strerror(errno));
-	fclose(f);
+	if (e->status != RT_EMODEL) return cx_fail_rt(t->m->cx, e);
+	return unit_guard(t->m->u, put_refused, &(Refused){ e->text, at });
+}
+
+/* Before the first step, so that no run is lost to a name: as if it were to be saved now. */
+static pxl_status check_save(Tm *t)
+{
+	RtSink s;
+	RtErr e;
+	struct stat info;
+	RtPlace to = save_place(t);
+	RtAlloc al = cx_rt_alloc(t->m->cx);
+	if (!to.path || (!to.reach && !stat(to.path, &info) && !S_ISREG(info.st_mode))) return PXL_OK;
+	if (sink_open(&s, &to, &st_format, &al, &e)) return file_failed(t, &e, t->t->save_at);
+	sink_abort(&s);
 	return PXL_OK;
+}
+
+/* the file that another task saves: there to be read */
+static pxl_status task_weights(Tm *t, RtPlace *out)
+{
+	RtErr e;
+	RtAlloc al = cx_rt_alloc(t->m->cx);
+	const char *path, *name = t->t->weights_task;
+	pxl_status st = task_saved_by(t->m, name, &path);
+	if (st != PXL_OK) return st;
+	if (!path) return cx_fail(t->m->cx, PXL_EINVAL, "task `%s` takes the weights of task `%s`, which saves none; give them with --weights", t->t->name, name);
+	*out = reach_by_model(t->m->u, path, REACH_CURRENT);
+	int fd = reach_open(out, &al, &e);
+	if (fd >= 0) return close(fd), PXL_OK;
+	if (e.status == RT_EMODEL) return file_failed(t, &e, t->t->weights_at);
+	return cx_fail(t->m->cx, PXL_EIO,
+		"%s; that is what task `%s` saves: run that task first, or give a file with --weights", e.text, name);
+}
+
+static pxl_status weights_place(Tm *t, RtPlace *out)
+{
+	*out = (RtPlace){ .path = t->o.weights };
+	if (t->o.weights) return PXL_OK;
+	if (t->t->weights) *out = reach_by_model(t->m->u, t->t->weights, REACH_CURRENT);
+	return t->t->weights_task ? task_weights(t, out) : PXL_OK;
 }
 
 static pxl_status resume(Tm *t)
 {
-	const char *path = t->o.weights ? t->o.weights : save_path(t);
-	if (!path) return cx_fail(t->m->cx, PXL_EINVAL, "nothing to resume: task `%s` saves nothing, and no --weights or --save names a file", t->t->name);
-	if (weights_load(t->s, path, 0, &t->at)) return task_session_failed(t);
+	RtPlace from = t->o.weights ? *BY_USER(t->o.weights) : save_place(t);
+	if (!from.path)
+		return cx_fail(t->m->cx, PXL_EINVAL,
+			"nothing to resume: task `%s` saves nothing, and no --weights or --save names a file",
+			t->t->name);
+	if (weights_load(t->s, &from, 0, &t->at)) return file_failed(t, &t->s->err, t->t->save_at);
 	if (t->at.batch != t->step_samples)
-		return cx_fail(t->m->cx, PXL_EINVAL, "`%s` was trained with %lld samples in a step, but this run takes %lld: resume with the same parameters", path,
-		               (long long)t->at.batch, (long long)t->step_samples);
+		return cx_fail(t->m->cx, PXL_EINVAL,
+			"`%s` was trained with %lld samples in a step, but this run takes %lld: resume with the same "
+			"parameters",
+			from.path, (long long)t->at.batch, (long long)t->step_samples);
 	if (t->at.epoch < 0 || t->at.position < 0 || (t->step_samples && t->at.position % t->step_samples != 0))
-		return cx_fail(t->m->cx, PXL_EIO, "`%s` says an impossible place for its training", path);
+		return cx_fail(t->m->cx, PXL_EIO, "`%s` says an impossible place for its training", from.path);
 	t->seed = t->at.seed;
 	rt_session_set_runs(t->s->rt, t->at.runs);
 	int known = range_parse(&t->epoch, &t->p->rt, t->wanted, t->at.ranges[0]) && range_parse(&t->whole, &t->p->rt, t->wanted, t->at.ranges[1]);
@@ -229,27 +283,38 @@ static pxl_status resume(Tm *t)
 
 static pxl_status begin(Tm *t)
 {
-	const char *path;
+	RtPlace from;
 	if (t->o.resume) return resume(t);
-	pxl_status st = weights_path(t, &path);
-	if (st != PXL_OK || !path) return st;
-	return weights_load(t->s, path, PXL_NEEDED, NULL) ? task_session_failed(t) : PXL_OK;
+	pxl_status st = weights_place(t, &from);
+	if (st != PXL_OK || !from.path) return st;
+	return weights_load(t->s, &from, PXL_NEEDED, NULL) ? file_failed(t, &t->s->err, t->t->weights_at) : PXL_OK;
 }
 
-static pxl_status write_standing(Unit *u, void *arg)
+typedef struct SumsText { const Tm *t; char *out[2]; } SumsText;
+
+static pxl_status write_sums(Unit *u, void *arg)
 {
-	Tm *t = arg;
-	Standing at = t->at;
-	const Range *const ranges[] = { &t->epoch, &t->whole };
+	SumsText *x = arg;
+	const Range *const ranges[] = { &x->t->epoch, &x->t->whole };
 	for (int i = 0; i < 2; i++) {
 		Buf text = buf_new(&u->mem);
-		range_text(ranges[i], &t->p->rt, t->wanted, t->timed, &text);
-		at.ranges[i] = text.s;
+		range_text(ranges[i], &x->t->p->rt, x->t->wanted, x->t->timed, &text);
+		x->out[i] = text.s;
 	}
+	return PXL_OK;
+}
+
+static pxl_status save(Tm *t, const RtPlace *to)
+{
+	SumsText sums = { t, { NULL } };
+	pxl_status st = unit_guard(t->m->u, write_sums, &sums);
+	if (st != PXL_OK) return st;
+	Standing at = t->at;
+	for (int i = 0; i < 2; i++) at.ranges[i] = sums.out[i];
 	at.seed = t->seed;
 	at.batch = t->step_samples;
 	at.runs = rt_session_runs(t->s->rt);
-	return weights_save(t->s, save_path(t), &at) ? task_session_failed(t) : PXL_OK;
+	return weights_save(t->s, to, &at) ? file_failed(t, &t->s->err, t->t->save_at) : PXL_OK;
 }
 
 static double last_loss(const Tm *t)
@@ -277,9 +342,10 @@ static pxl_status finish(Tm *t)
 	r->nreport = (size_t)t->t->report.n;
 	r->show = t->show;
 	r->nshow = (size_t)t->t->show.n;
-	if (!save_path(t)) return PXL_OK;
-	pxl_status st = unit_guard(t->m->u, write_standing, t);
-	if (st == PXL_OK) r->saved = save_path(t);
+	RtPlace to = save_place(t);
+	if (!to.path) return PXL_OK;
+	pxl_status st = save(t, &to);
+	if (st == PXL_OK) r->saved = to.path;
 	return st;
 }
 
@@ -287,7 +353,8 @@ static pxl_status open_log(Tm *t)
 {
 	if (!t->o.log) return PXL_OK;
 	t->log = fopen(t->o.log, t->o.resume ? "a" : "w");
-	return t->log ? PXL_OK : cx_fail(t->m->cx, PXL_EIO, "cannot write the log `%s`: %s", t->o.log, strerror(errno));
+	return t->log ? PXL_OK
+		      : cx_fail(t->m->cx, PXL_EIO, "cannot write the log `%s`: %s", SHOWN(t->o.log), strerror(errno));
 }
 
 static pxl_status close_log(Tm *t)
@@ -303,7 +370,7 @@ static pxl_status close_log(Tm *t)
 static void tell_of_task(const Tm *t)
 {
 	pxl_ctx *cx = t->m->cx;
-	const char *to = save_path(t), *name = t->t->name;
+	const char *to = save_place(t).path, *name = t->t->name;
 	const char *from = t->o.weights ? t->o.weights : t->o.resume ? to : t->t->weights ? t->t->weights : t->t->weights_task;
 	if (!t->data || !t->nfeed) cx_log(cx, IN_DATA, LOG_INFO, "task `%s`: no data", name);
 	else cx_log(cx, IN_DATA, LOG_INFO, "task `%s`: data %s of %zu samples, %lld in a step, %zu left over in each epoch", name, t->data->kind, t->data->n,
@@ -323,6 +390,7 @@ static pxl_status run_task(Tm *t)
 	if (st == PXL_OK) st = task_connect(t);
 	if (st == PXL_OK) st = task_make_metrics(t);
 	if (st == PXL_OK) st = begin(t);
+	if (st == PXL_OK) st = check_save(t);
 	if (st == PXL_OK && t->m->cx->opt.verbose) tell_of_task(t);
 	if (st == PXL_OK) st = open_log(t);
 	if (st == PXL_OK) st = all_epochs(t);

@@ -10,7 +10,7 @@
 #include "runtime/formats/formats.h"
 
 /* --- saving --------------------------------------------------------------------------------------------- */
-static int save_items(pxl_session *s, const char *path, StItem *items, const StMeta *meta, int nmeta)
+static int save_items(pxl_session *s, const RtPlace *to, StItem *items, const StMeta *meta, int nmeta)
 {
 	const RtProgram *p = &s->p->rt;
 	RtAlloc al = cx_rt_alloc(s->p->m->cx);
@@ -20,15 +20,15 @@ static int save_items(pxl_session *s, const char *path, StItem *items, const StM
 		if (!data) return s->err.status;
 		items[i] = (StItem){ v->name, v->dtype, v->rank, v->dim, data };
 	}
-	return st_write(path, items, p->nvar, meta, nmeta, &al, &s->err);
+	return st_write(to, items, p->nvar, meta, nmeta, &al, &s->err);
 }
 
-static int save(pxl_session *s, const char *path, const StMeta *meta, int nmeta)
+static int save(pxl_session *s, const RtPlace *to, const StMeta *meta, int nmeta)
 {
 	pxl_ctx *cx = s->p->m->cx;
 	StItem *items = cx_alloc(cx, sizeof *items * ((size_t)s->p->rt.nvar + 1));
-	if (!items) return rt_fail(&s->err, RT_ENOMEM, "out of memory while saving `%s`", path);
-	int st = save_items(s, path, items, meta, nmeta);
+	if (!items) return rt_fail(&s->err, RT_ENOMEM, "out of memory while saving `%s`", to->path);
+	int st = save_items(s, to, items, meta, nmeta);
 	cx_free(cx, items);
 	return st;
 }
@@ -37,10 +37,10 @@ pxl_status pxl_save(pxl_session *s, const char *path)
 {
 	if (!s) return PXL_EINVAL;
 	if (!path) return session_fail(s, PXL_EINVAL, "pxl_save needs a path");
-	return (pxl_status)save(s, path, NULL, 0);
+	return (pxl_status)save(s, BY_USER(path), NULL, 0);
 }
 
-int weights_save(pxl_session *s, const char *path, const Standing *at)
+int weights_save(pxl_session *s, const RtPlace *to, const Standing *at)
 {
 	char text[6][32];
 	snprintf(text[0], 32, "%lld", (long long)at->total_step);
@@ -51,7 +51,7 @@ int weights_save(pxl_session *s, const char *path, const Standing *at)
 	snprintf(text[5], 32, "%lld", (long long)at->batch);
 	StMeta meta[] = { { "pxl.step", text[0] }, { "pxl.epoch", text[1] }, { "pxl.position", text[2] }, { "pxl.seed", text[3] },
 	                  { "pxl.runs", text[4] }, { "pxl.batch", text[5] }, { "pxl.epoch_sums", at->ranges[0] }, { "pxl.sums", at->ranges[1] } };
-	return save(s, path, meta, sizeof meta / sizeof *meta);
+	return save(s, to, meta, sizeof meta / sizeof *meta);
 }
 
 /* --- loading --------------------------------------------------------------------------------------------- */
@@ -117,12 +117,12 @@ static int check_file(const Fit *t, int partial)
 	return RT_OK;
 }
 
-int weights_check(const pxl_program *p, const char *path, int partial, RtErr *e)
+int weights_check(const pxl_program *p, const RtPlace *from, int partial, RtErr *e)
 {
 	StFile *f;
 	RtAlloc al = cx_rt_alloc(p->m->cx);
-	if (st_open(path, &al, &f, e)) return e->status;
-	int st = check_file(&(Fit){ &p->rt, f, path, e }, partial);
+	if (st_open(from, &al, &f, e)) return e->status;
+	int st = check_file(&(Fit){ &p->rt, f, from->path, e }, partial);
 	st_close(f);
 	return st;
 }
@@ -184,12 +184,13 @@ static int read_standing(pxl_session *s, const StFile *f, const char *path, Stan
 	return RT_OK;
 }
 
-int weights_load(pxl_session *s, const char *path, int partial, Standing *at)
+int weights_load(pxl_session *s, const RtPlace *from, int partial, Standing *at)
 {
 	StFile *f;
 	pxl_ctx *cx = s->p->m->cx;
 	RtAlloc al = cx_rt_alloc(cx);
-	if (st_open(path, &al, &f, &s->err)) return s->err.status;
+	if (st_open(from, &al, &f, &s->err)) return s->err.status;
+	const char *path = from->path;
 	void *buffer = NULL;
 	int st = check_file(&(Fit){ &s->p->rt, f, path, &s->err }, partial);
 	if (!st && at) st = read_standing(s, f, path, at);
@@ -206,5 +207,5 @@ pxl_status pxl_load(pxl_session *s, const char *path, int partial)
 	if (!s) return PXL_EINVAL;
 	if (!path) return session_fail(s, PXL_EINVAL, "pxl_load needs a path");
 	if (partial < 0 || partial > PXL_NEEDED) return session_fail(s, PXL_EINVAL, "there is no way %d to load: 0, PXL_SHARED and PXL_NEEDED are", partial);
-	return (pxl_status)weights_load(s, path, partial, NULL);
+	return (pxl_status)weights_load(s, BY_USER(path), partial, NULL);
 }

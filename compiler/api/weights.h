@@ -12,8 +12,8 @@ typedef struct Standing {
 } Standing;
 
 /* runtime statuses; the message is in s->err */
-int weights_save(pxl_session *s, const char *path, const Standing *at);
-int weights_check(const pxl_program *p, const char *path, int partial, RtErr *e);  /* what loading would find, by the file's header */
-int weights_load(pxl_session *s, const char *path, int partial, Standing *at);     /* at NULL: weights alone */
+int weights_save(pxl_session *s, const RtPlace *p, const Standing *at);
+int weights_check(const pxl_program *p, const RtPlace *from, int partial, RtErr *e);  /* what loading would find, by the file's header */
+int weights_load(pxl_session *s, const RtPlace *p, int partial, Standing *at);     /* at NULL: weights alone */
 
 #endif

@@ -20,15 +20,16 @@ typedef struct ElabOptions {
 	/* text of `use name` beside `from`: 1 found (text in arena), 0 not there, -1 unreadable (message in why) */
 	int (*read_module)(void *user, const Source *from, const char *name, const char **path, const char **text, size_t *len, Buf *why);
 	void (*print)(void *user, const char *text, size_t len);     /* the model's `print` */
-	/* array in a .npy file that a task names, looked for as the task's own file is: 1 read (bytes in arena), 0 with
+	/* array in a .npy file that a task names, relative to the main file's folder: 1 read (bytes in arena), 0 with
 	 * the message in why; NULL: no files may be read */
-	int (*read_array)(void *user, const Source *from, const char *path, HostArray **out, Buf *why);
+	int (*read_array)(void *user, const char *path, HostArray **out, Buf *why);
 	/* dot_checkpoint: 1, or 0 with the message in why; save_dir NULL: where the last one was; NULL: nothing is drawn */
 	int (*checkpoint)(void *user, const Ir *ir, const char *name, const char *save_dir, Buf *why);
 	const struct HostOp *hosts;                  /* ops that the host registered, latest first (compiler/ops/host_op.h) */
 	/* `native "file.c"`, found as the task's arrays are: its ops, also in front of *hosts (those that are not there yet). How many;
 	 * -1 with the message in why. Only with allow_native */
-	int (*read_native)(void *user, const Source *from, const char *path, const struct HostOp **hosts, const struct HostOp *const **ops, Buf *why);
+	int (*read_native)(
+		void *user, const char *path, const struct HostOp **hosts, const struct HostOp *const **ops, Buf *why);
 	void *user;
 } ElabOptions;
 
@@ -69,7 +70,7 @@ typedef struct Task {
 	VEC(NamedMetric) show, report;
 	int allow_nan;                               /* `show` may be not a number; else the run fails */
 	const char *save, *weights, *weights_task;   /* file names; `weights = task.train`: the task whose result is used */
-	Span at;
+	Span at, save_at, weights_at;
 } Task;
 const Task *elab_task(Elab *e, const char *name);            /* NULL after errors */
 const char *elab_task_saves(Elab *e, const char *name);      /* the file that the task saves to; NULL: none. Reads no data */

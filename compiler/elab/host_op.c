@@ -166,7 +166,7 @@ void declare_native(Elab *e, Env *env, const Ast *a)
 		diag_help(e->ds, d, (Span){ 0, 0, 0 }, "if you trust the file, allow it: `--allow-native`");
 		return;
 	}
-	int n = e->o.read_native(e->o.user, source_get(e->o.srcs, a->at.src), path.u.str->s, &e->o.hosts, &ops, &why);
+	int n = e->o.read_native(e->o.user, path.u.str->s, &e->o.hosts, &ops, &why);
 	if (n < 0) diag_note(e->ds, fail_diag(e, E0903, a->u.expr->at, "the native code in `%s` cannot be used", path.u.str->s), (Span){ 0, 0, 0 }, "%s", why.s);
 	for (int i = 0; i < n; i++) bind_native(e, env, a, ops, n, i);
 }

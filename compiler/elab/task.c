@@ -214,8 +214,9 @@ static int read_flag(Reading *r, const Ast *val, const char *field, int *out)
 	return !is_error(v) && want_bool(r->e, v, val->at, arena_printf(r->e->mem, "`%s`", field), out);
 }
 
-static int read_file_name(Reading *r, const Ast *val, const char *field, const char **out)
+static int read_file_name(Reading *r, const Ast *val, const char *field, const char **out, Span *at)
 {
+	*at = val->at;
 	Value v = eval(r->e, r->env, val);
 	return !is_error(v) && want_str(r->e, v, val->at, arena_printf(r->e->mem, "`%s`", field), out);
 }
@@ -224,12 +225,14 @@ static int read_file_name(Reading *r, const Ast *val, const char *field, const c
 static int read_weights(Reading *r, const Ast *val)
 {
 	const Ast *obj = val->kind == A_FIELD ? val->u.field.obj : NULL;
-	if (!obj || obj->kind != A_NAME || strcmp(obj->u.name, "task")) return read_file_name(r, val, "weights", &r->t->weights);
+	if (!obj || obj->kind != A_NAME || strcmp(obj->u.name, "task"))
+		return read_file_name(r, val, "weights", &r->t->weights, &r->t->weights_at);
 	const char **known = NEWN(r->e->mem, const char *, r->e->tasks.n + 1);
 	for (int i = 0; i < r->e->tasks.n; i++) {
 		known[i] = r->e->tasks.at[i]->u.task.name;
 		if (known[i] == val->u.field.name) {
 			r->t->weights_task = known[i];
+			r->t->weights_at = val->at;
 			return 1;
 		}
 	}
@@ -252,7 +255,7 @@ static int read_field(Reading *r, const Ast *f)
 	case F_LIMIT:   return read_count(r, val, "limit", 1, &r->t->limit);
 	case F_SHOW:    return read_metrics(r, val, "show", 0);
 	case F_REPORT:  return read_metrics(r, val, "report", 1);
-	case F_SAVE:    return read_file_name(r, val, "save", &r->t->save);
+	case F_SAVE:    return read_file_name(r, val, "save", &r->t->save, &r->t->save_at);
 	case F_WEIGHTS: return read_weights(r, val);
 	case F_ALLOW_NAN: return read_flag(r, val, "allow_nan", &r->t->allow_nan);
 	default:
@@ -343,8 +346,8 @@ static Value do_npy(Elab *e, Call *c)
 	if (!want_str(e, c->arg[0], c->at, "the file", &path)) return v_error();
 	if (!e->loading_task) return fail(e, E0706, c->at, "`%s`: files are read only where a task names them", path);
 	if (!e->o.read_array) return fail(e, E0706, c->at, "`%s`: this host reads no files", path);
-	int ok = e->o.read_array(e->o.user, source_get(e->o.srcs, e->main->src), path, &a, &why);
-	return ok && a ? v_of(V_ARRAY, a) : fail(e, E0706, c->at, "`%s` cannot be read: %s", path, why.s);
+	int ok = e->o.read_array(e->o.user, path, &a, &why);
+	return ok && a ? v_of(V_ARRAY, a) : fail(e, E0706, c->at, "the array cannot be read: %s", why.s);
 }
 
 const Builtin task_builtins[] = {

@@ -13,7 +13,7 @@ typedef struct List { const char **at; int n, room; } List;         /* repeatabl
 
 typedef struct Cli {
 	const char *command;
-	List files, set, in, out, native, map;
+	List files, set, in, out, native, map, allow_path;
 	const char *program, *task, *output, *weights, *save, *data, *log, *device, *jit, *matmul, *color, *diag, *after, *no_pass, *dot, *dot_checks;
 	int64_t dot_first, dot_count, epochs, limit, steps, threads, replicas, level, max_errors, max_memory;
 	uint64_t seed;

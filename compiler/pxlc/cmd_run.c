@@ -7,23 +7,10 @@
 #include "compiler/pxlc/commands.h"
 
 /* --- inputs ---------------------------------------------------------------------------------------------- */
-/* .npy has no name for these types: files hold their bits, as --out writes them */
-static int holds_bits(pxl_dtype want, pxl_dtype got)
-{
-	return want == PXL_BF16 ? got == PXL_U16 : (want == PXL_F8_143 || want == PXL_F8_152) && got == PXL_U8;
-}
-
 static int feed(Host *h, int index, const char *file)
 {
-	pxl_array a;
-	pxl_info info;
-	pxl_status st = pxl_npy_read(h->cx, file, &a);
-	if (st != PXL_OK) return host_fail(h, st);
-	if (pxl_get_info(h->p, index, &info) && holds_bits(info.dtype, a.dtype)) a.dtype = info.dtype;
-	st = pxl_write_array(h->s, index, &a);
-	pxl_array_free(h->cx, &a);
-	if (st == PXL_OK) return 0;
-	return failed(h->c, st == PXL_EINVAL ? EXIT_IO : exit_code(st), "`%s`: %s", file, pxl_session_errmsg(h->s));
+	pxl_status st = pxl_write_npy(h->s, index, file);
+	return st == PXL_OK ? 0 : host_fail_session(h, st);
 }
 
 static int no_stream(Host *h, pxl_kind kind, const char *name)
@@ -103,15 +90,19 @@ static int feed_all(Host *h)
 }
 
 /* --- outputs ------------------------------------------------------------------------------------------------ */
-static const char *out_file(Host *h, const char *name, char *path, size_t size)
+/* where a stream goes: a file, or the folder of all that have none; NULL: nowhere */
+static const char *out_path(Host *h, const char *name, int *is_folder)
 {
 	size_t n = strlen(name);
+	const char *folder = NULL;
+	*is_folder = 0;
 	for (int i = 0; i < h->c->out.n; i++) {
 		const char *o = h->c->out.at[i], *eq = strchr(o, '=');
 		if (eq && (size_t)(eq - o) == n && !strncmp(o, name, n)) return eq + 1;
-		if (!eq && snprintf(path, size, "%s/%s.npy", o, name) < (int)size) return path;
+		if (!eq && !folder) folder = o;
 	}
-	return NULL;
+	*is_folder = folder != NULL;
+	return folder;
 }
 
 static int check_outs(Host *h)
@@ -131,15 +122,17 @@ static int check_outs(Host *h)
 
 static int write_out(Host *h, const pxl_info *info, const void *data)
 {
-	char path[4096];
-	const char *file = out_file(h, info->name, path, sizeof path);
-	pxl_status st = file ? pxl_npy_write(h->cx, file, info->dtype, info->rank, info->dim, data) : PXL_OK;
+	int folder;
+	const char *to = out_path(h, info->name, &folder);
+	pxl_status st = !to      ? PXL_OK
+			: folder ? pxl_npy_write_in(h->cx, to, info->name, info->dtype, info->rank, info->dim, data)
+				 : pxl_npy_write(h->cx, to, info->dtype, info->rank, info->dim, data);
 	return st == PXL_OK ? 0 : host_fail(h, st);
 }
 
 static int show_out(Host *h, const pxl_info *info, const void *data)
 {
-	char path[4096];
+	int folder;
 	if (h->c->json) {
 		json_string(stdout, info->name);
 		printf(": {\"dtype\": \"%s\", \"shape\": [", pxl_dtype_name(info->dtype));
@@ -147,7 +140,7 @@ static int show_out(Host *h, const pxl_info *info, const void *data)
 		printf("], \"values\": ");
 		json_array(stdout, info->dtype, info->rank, info->dim, data);
 		printf("}");
-	} else if (!out_file(h, info->name, path, sizeof path)) {
+	} else if (!out_path(h, info->name, &folder)) {
 		printf("%s: ", info->name);
 		print_spec(stdout, info->dtype, info->rank, info->dim);
 		putchar('\n');

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "compiler/pxlc/commands.h"
 
@@ -175,13 +177,17 @@ static char *slurp(Cli *c, const char *file, size_t *len)
 static int replace_file(Cli *c, const char *file, const char *text)
 {
 	char tmp[4096];
-	if (snprintf(tmp, sizeof tmp, "%s.tmp", file) >= (int)sizeof tmp) return failed(c, EXIT_IO, "the name `%s` is too long", file);
-	FILE *f = fopen(tmp, "wb");
-	int ok = f && fputs(text, f) >= 0;
+	struct stat info;
+	if (snprintf(tmp, sizeof tmp, "%s.XXXXXX", file) >= (int)sizeof tmp)
+		return failed(c, EXIT_IO, "the name `%s` is too long", file);
+	int fd = mkstemp(tmp);                               /* a new file, whatever lies there */
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
+	int ok = f && fputs(text, f) >= 0 && !stat(file, &info) && !fchmod(fd, info.st_mode & 07777);
 	if (f) ok = fclose(f) == 0 && ok;
+	else if (fd >= 0) close(fd);
 	if (ok && rename(tmp, file) == 0) return 0;
 	int why = errno;
-	remove(tmp);
+	if (fd >= 0) remove(tmp);
 	return failed(c, EXIT_IO, "cannot write `%s`: %s", file, strerror(why));
 }
 

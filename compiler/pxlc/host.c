@@ -1,7 +1,9 @@
 /* host.c — contexts, models, programs and sessions with the command line's options, and what goes wrong with them. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "compiler/pxlc/cli.h"
@@ -181,6 +183,19 @@ static void library_says(void *user, const char *text, size_t len)
 	if (f) fclose(f);
 }
 
+/* which folder of --allow-path it is that made the context fail */
+static int no_folder(Cli *c)
+{
+	struct stat info;
+	for (int i = 0; i < c->allow_path.n; i++) {
+		int missing = stat(c->allow_path.at[i], &info);
+		if (missing || !S_ISDIR(info.st_mode))
+			return failed(c, EXIT_IO, "cannot use the folder `%s` of --allow-path: %s", c->allow_path.at[i],
+				strerror(missing ? errno : ENOTDIR));
+	}
+	return failed(c, EXIT_IO, "cannot use a folder of --allow-path");
+}
+
 int host_context(Host *h, Cli *c)
 {
 	*h = (Host){ .c = c };
@@ -193,7 +208,11 @@ int host_context(Host *h, Cli *c)
 	o.allow_native = c->allow_native;
 	o.verbose = c->verbose;
 	o.verify = getenv("PXL_VERIFY") != NULL;
-	if (pxl_ctx_new(&o, &h->cx) != PXL_OK) return failed(c, EXIT_FIT, "out of memory");
+	o.allow_paths = c->allow_path.at;
+	o.nallow_paths = (size_t)c->allow_path.n;
+	pxl_status made = pxl_ctx_new(&o, &h->cx);
+	if (made == PXL_EIO) return no_folder(c);
+	if (made != PXL_OK) return failed(c, EXIT_FIT, "out of memory");
 	for (int i = 0; i < c->native.n; i++) {
 		pxl_status st = pxl_native_file(h->cx, c->native.at[i]);
 		if (st != PXL_OK) return host_fail(h, st);

@@ -47,6 +47,7 @@ static const Option options[] = {
 	{ "-O0", NULL, FLAG, AT(level), BUILDS, "optimise nothing" },
 	{ "-O1", NULL, FLAG, AT(level), BUILDS, "simplify, share, remove what is unused" },
 	{ "-O2", NULL, FLAG, AT(level), BUILDS, "fuse as well; the default" },
+	{ "--allow-path", "DIR", LIST, AT(allow_path), BUILDS, "let the model name files below DIR too; may be repeated" },
 	{ "--allow-native", NULL, FLAG, AT(allow_native), BUILDS, "let the model name C files to run" },
 	{ "--native", "F.c", LIST, AT(native), BUILDS, "ops of this C file, for the model's `host_op`; may be repeated" },
 	{ "--max-errors", "N", SOME, AT(max_errors), BUILDS | FMT, "stop reporting after N errors (20)" },

@@ -7,14 +7,32 @@
 
 enum { ABRIDGE_ABOVE = 1000, EDGE = 3 };
 
-void json_string(FILE *f, const char *s)
+/* bytes of the character at s; 0: it is none in UTF-8 */
+static int utf8_bytes(const unsigned char *s)
+{
+	int n = s[0] < 0x80                   ? 1
+		: s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+		: (s[0] & 0xf0) == 0xe0       ? 3
+		: s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+					      : 0;
+	for (int i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80) return 0;
+	if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0)))
+		return 0; /* too long; half of a pair */
+	return n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90)) ? 0 : n;
+}
+
+/* JSON is UTF-8; names of files need not be. What is none becomes U+FFFD. */
+void json_string(FILE *f, const char *text)
 {
 	fputc('"', f);
-	for (; *s; s++) {
-		unsigned char ch = (unsigned char)*s;
-		if (ch == '"' || ch == '\\') fprintf(f, "\\%c", ch);
-		else if (ch < 0x20) fprintf(f, "\\u%04x", ch);
-		else fputc(ch, f);
+	for (const unsigned char *s = (const unsigned char *)text; *s;) {
+		int n = utf8_bytes(s);
+		if (*s == '"' || *s == '\\') fprintf(f, "\\%c", *s);
+		else if (*s < 0x20) fprintf(f, "\\u%04x", *s);
+		else if (!n) fputs("\\ufffd", f);
+		else fwrite(s, 1, (size_t)n, f);
+		s += n ? n : 1;
 	}
 	fputc('"', f);
 }

@@ -141,16 +141,30 @@ static int find_file(const char *dir, const char *name, char *path, size_t size)
 	return 0;
 }
 
+typedef struct Pair { char (*path)[4096]; const RtArray *image; } Pair;
+
+static int are_images(void *arg, RtArray *a, RtErr *e)
+{
+	const Pair *p = arg;
+	if (a->dtype == DT_U8 && a->rank == 3 && a->dim[1] == 28 && a->dim[2] == 28) return RT_OK;
+	return rt_fail(e, RT_EIO, "`%s` does not hold images of 28×28 bytes", p->path[0]);
+}
+
+static int are_labels(void *arg, RtArray *a, RtErr *e)
+{
+	const Pair *p = arg;
+	if (a->dtype != DT_U8 || a->rank != 1)
+		return rt_fail(e, RT_EIO, "`%s` does not hold a list of labels in bytes", p->path[1]);
+	if (a->dim[0] == p->image->dim[0]) return RT_OK;
+	return rt_fail(e, RT_EIO, "`%s` holds %lld images, but `%s` holds %lld labels", p->path[0],
+		(long long)p->image->dim[0], p->path[1], (long long)a->dim[0]);
+}
+
 static int read_pair(char path[2][4096], const RtAlloc *al, RtArray *image, RtArray *label, RtErr *e)
 {
-	int st = idx_read(path[0], al, image, e);
-	if (st || (st = idx_read(path[1], al, label, e))) return st;
-	if (image->dtype != DT_U8 || image->rank != 3 || image->dim[1] != 28 || image->dim[2] != 28)
-		return rt_fail(e, RT_EIO, "`%s` does not hold images of 28×28 bytes", path[0]);
-	if (label->dtype != DT_U8 || label->rank != 1)
-		return rt_fail(e, RT_EIO, "`%s` does not hold a list of labels in bytes", path[1]);
-	if (label->dim[0] != image->dim[0])
-		return rt_fail(e, RT_EIO, "`%s` holds %lld images, but `%s` holds %lld labels", path[0], (long long)image->dim[0], path[1], (long long)label->dim[0]);
+	Pair p = { path, image };
+	int st = idx_read(path[0], &(ArrayCheck){ are_images, &p }, al, image, e);
+	if (st || (st = idx_read(path[1], &(ArrayCheck){ are_labels, &p }, al, label, e))) return st;
 	for (size_t i = 0; i < label->nelem; i++)
 		if (((unsigned char *)label->data)[i] > 9)
 			return rt_fail(e, RT_EIO, "`%s` has label %d at %zu; digits go from 0 to 9", path[1], ((unsigned char *)label->data)[i], i);

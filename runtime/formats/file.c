@@ -4,19 +4,20 @@
  * however many members follow one another.  A sink collects a file under a temporary name beside the real
  * one and moves it there when all of it is on the disk, so a reader sees the old file or the new one and a
  * full disk costs nothing.  What a process that was killed has left of a file goes when that file is written next. */
-#define _DEFAULT_SOURCE                      /* realpath, flock */
+#define _GNU_SOURCE                          /* realpath, flock, O_PATH, renameat2 */
 #include "runtime/formats/formats.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -49,7 +50,7 @@ struct RtSource {
 	int gzip, between;                       /* between: a member ended, another may follow */
 	z_stream z;
 	const RtAlloc *al;
-	char name[256];
+	char name[320];                          /* as messages show it */
 	unsigned char buf[CHUNK];
 };
 
@@ -77,7 +78,7 @@ static int source_more(RtSource *s, RtErr *e)                 /* fetch the next 
 
 static int source_start(RtSource *s, const char *name, RtErr *e)
 {
-	snprintf(s->name, sizeof s->name, "%s", name);
+	reach_show(name, s->name, sizeof s->name);
 	int st = source_more(s, e);
 	if (st || s->left < 2 || s->next[0] != 0x1f || s->next[1] != 0x8b) return st;
 	s->z.zalloc = z_alloc;
@@ -103,18 +104,26 @@ static int source_done(RtSource *s, int st, RtSource **out)
 	return st;
 }
 
-int source_open(const char *path, const RtAlloc *al, RtSource **out, RtErr *e)
+int source_fd(int fd, const char *name, const RtAlloc *al, RtSource **out, RtErr *e)
 {
 	struct stat info;
 	RtSource *s = source_new(al, e);
-	if (!s) return RT_ENOMEM;
-	if ((s->fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-		return source_done(s, rt_fail(e, RT_EIO, "cannot open `%s`: %s", path, strerror(errno)), out);
+	if (!s) return close(fd), RT_ENOMEM;
+	s->fd = fd;
 	int known = !fstat(s->fd, &info);
 	if (known && S_ISREG(info.st_mode)) s->stored = (size_t)info.st_size;
 	if (known && S_ISDIR(info.st_mode))
-		return source_done(s, rt_fail(e, RT_EIO, "cannot read `%s`: it is a directory", path), out);
-	return source_done(s, source_start(s, path, e), out);
+		return source_done(s, rt_fail(e, RT_EIO, "cannot read `%s`: it is a directory", name), out);
+	return source_done(s, source_start(s, name, e), out);
+}
+
+int source_open(const RtPlace *p, const RtAlloc *al, RtSource **out, RtErr *e)
+{
+	int fd = p->reach ? reach_open(p, al, e) : open(p->path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return p->reach ? e->status
+				: rt_fail(e, RT_EIO, "cannot open `%s`: %s", SHOWN(p->path), strerror(errno));
+	return source_fd(fd, p->path, al, out, e);
 }
 
 int source_memory(const void *p, size_t n, const char *name, const RtAlloc *al, RtSource **out, RtErr *e)
@@ -199,9 +208,22 @@ static size_t first_room(const RtSource *s, size_t n)
 	return n < likely ? n : likely;
 }
 
-int source_block(RtSource *s, size_t n, void **out, size_t *got, RtErr *e)
+/* More than the machine has is not begun, unless the file shows by its size that it does not hold that much. */
+static int check_memory(const RtSource *s, size_t n, RtErr *e)
 {
-	size_t room = first_room(s, n), have = 0, step;
+	if (n < (size_t)256 << 20 || (s->al && s->al->fn) || (s->stored && !s->gzip && n > s->stored)) return RT_OK;
+	size_t have = rt_memory_free();
+	if (n <= have) return RT_OK;
+	return rt_fail(e, RT_ENOMEM, "`%s` holds %.1f GB by its header, and %.1f GB of memory are available", s->name,
+		(double)n / 1e9, (double)have / 1e9);
+}
+
+int source_block(RtSource *s, size_t n, int wanted, void **out, size_t *got, RtErr *e)
+{
+	size_t room = wanted ? n : first_room(s, n), have = 0, step;
+	*out = NULL;
+	*got = 0;
+	if (check_memory(s, n, e)) return e->status;
 	char *block = rt_alloc(s->al, room ? room : 1);
 	int st = block ? RT_OK : RT_ENOMEM;
 	while (!st && !(st = source_read(s, block + have, room - have, &step, e))) {
@@ -221,18 +243,65 @@ int source_block(RtSource *s, size_t n, void **out, size_t *got, RtErr *e)
 	return st;
 }
 
-/* --- sinks -------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------------- */
 
-/* Writing to a link should replace what it points to, not the link. */
-static char *final_path(const char *path, const RtAlloc *al)
+static void only_size_limit(sigset_t *set)
 {
-	char *real = realpath(path, NULL);                    /* NULL when there is no such file yet */
-	const char *use = real ? real : path;
-	char *copy = rt_alloc(al, strlen(use) + 1);
-	if (copy) memcpy(copy, use, strlen(use) + 1);
-	free(real);
-	return copy;
+	sigemptyset(set);
+	sigaddset(set, SIGXFSZ);
 }
+
+void size_limit_begin(SizeLimit *l)
+{
+	sigset_t limit, now;
+	int err = errno;
+	only_size_limit(&limit);
+	sigemptyset(&now);
+	sigpending(&now);
+	l->pending = sigismember(&now, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &limit, &l->mask);
+	errno = err;
+}
+
+/* The signal that a write has raised is taken back. */
+void size_limit_end(SizeLimit *l)
+{
+	sigset_t limit;
+	int err = errno;
+	only_size_limit(&limit);
+	if (!l->pending)
+		while (sigtimedwait(&limit, NULL, &(struct timespec){ 0, 0 }) < 0 && errno == EINTR) continue;
+	pthread_sigmask(SIG_SETMASK, &l->mask, NULL);
+	errno = err;
+}
+
+static int write_all(int fd, const char *c, size_t n)
+{
+	SizeLimit l;
+	ssize_t w = 0;
+	size_limit_begin(&l);
+	while (n) {
+		w = write(fd, c, n < 1 << 30 ? n : 1 << 30);
+		if (w < 0 && errno == EINTR) continue;
+		if (w < 0) break;
+		c += w;
+		n -= (size_t)w;
+	}
+	size_limit_end(&l);
+	return n ? -1 : 0;
+}
+
+int file_put(int folder, const char *path, const void *bytes, size_t n)
+{
+	int fd = openat(folder, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0) return -1;
+	int bad = write_all(fd, bytes, n), err = errno;
+	if (close(fd) && !bad) return -1;
+	errno = err;
+	return bad;
+}
+
+/* --- temporary files --------------------------------------------------------------------------------------------- */
 
 /* `.name.tmp-PID-K` of this name: the process, else 0 */
 static long owner_of(const char *file, const char *base)
@@ -255,7 +324,7 @@ static int is_stale(int dir, const char *file, long pid)
 	return stale;
 }
 
-/* the folder of a file, whose own name begins at `base` */
+/* the folder of a file whose own name begins at `base` */
 static void folder_of(const char *path, const char *base, char *out)
 {
 	size_t n = (size_t)(base - path);
@@ -263,9 +332,11 @@ static void folder_of(const char *path, const char *base, char *out)
 	out[n ? n : 1] = 0;
 }
 
-static void remove_stale(const char *folder, const char *base)
+static void remove_stale(int at, const char *folder, const char *base)
 {
-	DIR *d = opendir(folder);
+	int fd = openat(at, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d && fd >= 0) close(fd);
 	for (struct dirent *f; d && (f = readdir(d));) {
 		long pid = owner_of(f->d_name, base);
 		if (pid && is_stale(dirfd(d), f->d_name, pid)) unlinkat(dirfd(d), f->d_name, 0);
@@ -274,97 +345,182 @@ static void remove_stale(const char *folder, const char *base)
 }
 
 /* `dir/.name.tmp-PID-K`, the first K that is free */
-int temp_open(const char *path, char *temp, size_t size, int flags, mode_t mode)
+int temp_open(int at, const char *path, char *temp, size_t size, int flags, mode_t mode)
 {
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	int fd = -1;
 	folder_of(path, base, temp);
-	remove_stale(temp, base);
+	remove_stale(at, temp, base);
 	for (int k = 0; k < 100; k++) {
 		snprintf(temp, size, "%.*s.%.200s.tmp-%ld-%d", (int)(base - path), path, base, (long)getpid(), k);
-		fd = open(temp, flags | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		fd = openat(at, temp, flags | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (fd >= 0 || errno != EEXIST) break;
 	}
 	if (fd >= 0) flock(fd, LOCK_EX | LOCK_NB);            /* some file systems have no locks */
 	return fd;
 }
 
-int sink_open(RtSink *s, const char *path, const RtAlloc *al, RtErr *e)
+/* --- sinks -------------------------------------------------------------------------------------------------------- */
+
+static void sink_end(RtSink *s)
 {
-	struct stat info;
-	int there = !stat(path, &info);
-	*s = (RtSink){ .fd = -1, .al = al };
-	if (!(s->path = final_path(path, al)) || !(s->temp = rt_alloc(al, strlen(s->path) + TEMP_MORE))) {
-		sink_abort(s);
-		return rt_fail(e, RT_ENOMEM, "out of memory while writing `%s`", path);
-	}
-	s->direct = there && !S_ISREG(info.st_mode);
-	if (s->direct) s->fd = open(path, O_WRONLY | O_CLOEXEC);
-	else s->fd = temp_open(s->path, s->temp, strlen(s->path) + TEMP_MORE, O_WRONLY, 0666);
-	if (s->fd >= 0 && !s->direct && there) fchmod(s->fd, info.st_mode & 07777);
-	if (s->fd >= 0) return RT_OK;
-	int err = errno;
-	s->direct = 1;                                        /* nothing to remove */
-	sink_abort(s);
-	return rt_fail(e, RT_EIO, "cannot write `%s`: %s", path, strerror(err));
+	if (s->fd >= 0) close(s->fd);
+	if (s->folder >= 0) close(s->folder);
+	rt_free(s->al, s->path);
+	*s = (RtSink){ .fd = -1, .folder = -1 };
+}
+
+void sink_abort(RtSink *s)
+{
+	if (s->temp && *s->temp) unlinkat(s->folder, s->temp, 0);
+	sink_end(s);
 }
 
 static int sink_failed(RtSink *s, const char *what, RtErr *e)
 {
 	int err = errno;
-	rt_fail(e, RT_EIO, "cannot %s `%s`: %s%s", what, s->path, strerror(err), s->direct ? "" : "; nothing was changed");
+	rt_fail(e, RT_EIO, "cannot %s `%s`: %s%s", what, SHOWN(s->path), strerror(err),
+		s->direct ? "" : "; nothing was changed");
 	sink_abort(s);
 	return RT_EIO;
 }
 
-int sink_write(RtSink *s, const void *p, size_t n, RtErr *e)
+/* path, name and room for the temporary one, in one piece of memory */
+static int sink_names(RtSink *s, const char *path, const char *name, RtErr *e)
 {
-	const char *c = p;
-	while (n) {
-		ssize_t w = write(s->fd, c, n < 1 << 30 ? n : 1 << 30);
-		if (w < 0 && errno == EINTR) continue;
-		if (w < 0) return sink_failed(s, "write", e);
-		c += w;
-		n -= (size_t)w;
-	}
+	size_t n = strlen(path) + 1, m = strlen(name) + 1;
+	char *text = rt_alloc(s->al, n + 2 * m + TEMP_MORE);
+	if (!text) return sink_abort(s), rt_fail(e, RT_ENOMEM, "out of memory while writing `%s`", path);
+	s->path = memcpy(text, path, n);
+	s->name = memcpy(text + n, name, m);
+	s->temp = text + n + m;
 	return RT_OK;
 }
 
-static void sync_directory(const RtSink *s)                   /* makes the rename last; not every file system can */
+/* Writing to a link that the user names replaces what it leads to, not the link. */
+static int sink_by_user(RtSink *s, const char *path, struct stat *info, RtErr *e)
 {
-	const char *slash = strrchr(s->path, '/');
-	folder_of(s->path, slash ? slash + 1 : s->path, s->temp);
-	int fd = open(s->temp, O_RDONLY | O_CLOEXEC);
+	char *real = realpath(path, NULL), folder[PATH_MAX];  /* NULL when there is no such file yet */
+	const char *use = real ? real : path, *slash = strrchr(use, '/'), *base = slash ? slash + 1 : use;
+	int st = RT_OK, err = 0;
+	s->there = !stat(path, info);
+	s->direct = s->there && !S_ISREG(info->st_mode);
+	if (s->direct) {
+		if ((s->fd = open(path, O_WRONLY | O_CLOEXEC)) < 0) err = errno;
+	} else if (base - use >= PATH_MAX) {
+		err = ENAMETOOLONG;
+	} else {
+		folder_of(use, base, folder);
+		if ((s->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0) err = errno;
+	}
+	if (err) st = rt_fail(e, RT_EIO, "cannot write `%s`: %s", SHOWN(path), strerror(err)), sink_abort(s);
+	else st = sink_names(s, path, base, e);
+	free(real);
+	return st;
+}
+
+static int sink_by_model(RtSink *s, const RtPlace *p, const RtFormat *f, struct stat *info, RtErr *e)
+{
+	RtSpot at;
+	int st = reach_spot(p, f, s->al, &at, e);
+	if (st) return st;
+	s->format = f;
+	s->folder = at.folder;
+	s->there = at.there;
+	*info = at.info;
+	return sink_names(s, p->path, at.name, e);
+}
+
+int sink_open(RtSink *s, const RtPlace *p, const RtFormat *f, const RtAlloc *al, RtErr *e)
+{
+	struct stat info;
+	*s = (RtSink){ .fd = -1, .folder = -1, .al = al };
+	int st = p->reach ? sink_by_model(s, p, f, &info, e) : sink_by_user(s, p->path, &info, e);
+	if (st || s->direct) return st;
+	s->fd = temp_open(s->folder, s->name, s->temp, strlen(s->name) + TEMP_MORE, O_WRONLY, 0666);
+	if (s->fd < 0) {
+		*s->temp = 0;                                 /* nothing to remove */
+		s->direct = 1;                                /* nothing was to be changed yet */
+		return sink_failed(s, "write", e);
+	}
+	if (s->there) fchmod(s->fd, info.st_mode & 07777);
+	return RT_OK;
+}
+
+int sink_write(RtSink *s, const void *p, size_t n, RtErr *e)
+{
+	return write_all(s->fd, p, n) ? sink_failed(s, "write", e) : RT_OK;
+}
+
+static void sync_folder(const RtSink *s)                      /* makes the rename last; not every file system can */
+{
+	int fd = openat(s->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) return;
 	fsync(fd);
 	close(fd);
 }
 
-static void sink_end(RtSink *s)
+/* --- the new file gets its name ---------------------------------------------------------------------------------- */
+
+static int exchange(const RtSink *s)
 {
-	if (s->fd >= 0) close(s->fd);
-	rt_free(s->al, s->path);
-	rt_free(s->al, s->temp);
-	*s = (RtSink){ .fd = -1 };
+	return (int)syscall(SYS_renameat2, s->folder, s->temp, s->folder, s->name, RENAME_EXCHANGE);
+}
+
+/* what a system or a file system says that has no such call */
+static int is_unknown(int err) { return err == ENOSYS || err == EINVAL || err == EPERM; }
+
+static int rename_new(RtSink *s, RtErr *e)
+{
+	if (!syscall(SYS_renameat2, s->folder, s->temp, s->folder, s->name, RENAME_NOREPLACE)) return RT_OK;
+	if (is_unknown(errno) && !linkat(s->folder, s->temp, s->folder, s->name, 0))
+		return unlinkat(s->folder, s->temp, 0), RT_OK;
+	if (errno == EEXIST)
+		return rt_fail(e, RT_EIO, "cannot make `%s`: such a file has been made meanwhile; nothing was changed",
+			SHOWN(s->path));
+	if (!is_unknown(errno) || renameat(s->folder, s->temp, s->folder, s->name)) return sink_failed(s, "make", e);
+	return RT_OK;
+}
+
+/* The two files change places, so that what is removed is what was looked at. `own` tells ours from what others put
+ * there. */
+static int rename_over(RtSink *s, const struct stat *own, RtErr *e)
+{
+	RtSpot old = { .folder = s->folder };
+	struct stat left;
+	snprintf(old.name, sizeof old.name, "%s", s->temp);
+	if (exchange(s)) {
+		if (!is_unknown(errno) || renameat(s->folder, s->temp, s->folder, s->name))
+			return sink_failed(s, "replace", e);
+		return RT_OK;
+	}
+	int st = fstatat(s->folder, s->temp, &old.info, AT_SYMLINK_NOFOLLOW)
+			 ? rt_fail(e, RT_EIO, "cannot replace `%s`: %s", SHOWN(s->path), strerror(errno))
+			 : reach_may_replace(BY_USER(s->path), &old, s->format, s->al, e);
+	if (!st) unlinkat(s->folder, s->temp, 0);
+	else if (exchange(s) || fstatat(s->folder, s->temp, &left, AT_SYMLINK_NOFOLLOW) || left.st_ino != own->st_ino)
+		*s->temp = 0;
+	return st;
+}
+
+static int publish(RtSink *s, const struct stat *own, RtErr *e)
+{
+	if (s->format) return s->there ? rename_over(s, own, e) : rename_new(s, e);
+	return renameat(s->folder, s->temp, s->folder, s->name) ? sink_failed(s, "replace", e) : RT_OK;
 }
 
 int sink_commit(RtSink *s, RtErr *e)
 {
 	if (s->fd < 0) return rt_fail(e, RT_EIO, "writing had failed before");
 	if (!s->direct) {
-		if (fsync(s->fd)) return sink_failed(s, "write", e);
-		int fd = s->fd;
+		struct stat own;
+		if (fstat(s->fd, &own) || fsync(s->fd)) return sink_failed(s, "write", e);
+		int fd = s->fd, st;
 		s->fd = -1;
 		if (close(fd)) return sink_failed(s, "write", e);
-		if (rename(s->temp, s->path)) return sink_failed(s, "replace", e);
-		sync_directory(s);
+		if ((st = publish(s, &own, e))) return sink_abort(s), st;
+		sync_folder(s);
 	}
 	sink_end(s);
 	return RT_OK;
-}
-
-void sink_abort(RtSink *s)
-{
-	if (!s->direct && s->temp && *s->temp) unlink(s->temp);
-	sink_end(s);
 }

@@ -47,14 +47,15 @@ static void from_big_endian(RtArray *a)
 	}
 }
 
-int idx_read_from(RtSource *s, const RtAlloc *al, RtArray *out, RtErr *e)
+int idx_read_from(RtSource *s, const ArrayCheck *check, const RtAlloc *al, RtArray *out, RtErr *e)
 {
 	RtArray a = { 0 };
 	const char *name = source_name(s);
 	size_t got;
 	char more;
 	int st = read_header(s, &a, e);
-	if (st || (st = source_block(s, a.bytes, &a.data, &got, e))) return st;
+	if (!st && check) st = check->fits(check->arg, &a, e);
+	if (st || (st = source_block(s, a.bytes, 0, &a.data, &got, e))) return st;
 	if (!a.data)
 		return rt_fail(e, RT_EIO, "`%s` ends early: its header promises %zu bytes of data, it has %zu; fetch the file again", name, a.bytes, got);
 	if (!(st = source_read(s, &more, 1, &got, e)) && got)
@@ -65,12 +66,12 @@ int idx_read_from(RtSource *s, const RtAlloc *al, RtArray *out, RtErr *e)
 	return RT_OK;
 }
 
-int idx_read(const char *path, const RtAlloc *al, RtArray *out, RtErr *e)
+int idx_read(const char *path, const ArrayCheck *check, const RtAlloc *al, RtArray *out, RtErr *e)
 {
 	RtSource *s;
-	int st = source_open(path, al, &s, e);
+	int st = source_open(BY_USER(path), al, &s, e);
 	if (st) return st;
-	st = idx_read_from(s, al, out, e);
+	st = idx_read_from(s, check, al, out, e);
 	source_close(s);
 	return st;
 }

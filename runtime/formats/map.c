@@ -17,7 +17,7 @@
 
 static int failed(const char *verb, const char *path, int err, RtErr *e)
 {
-	return rt_fail(e, RT_EIO, "cannot %s `%s`: %s", verb, path, strerror(err));
+	return rt_fail(e, RT_EIO, "cannot %s `%s`: %s", verb, SHOWN(path), strerror(err));
 }
 
 static int wrong_size(const FileMap *m, const RtArray *want, size_t have, RtErr *e)
@@ -32,13 +32,14 @@ static int same_shape(const RtArray *a, const RtArray *b)
 }
 
 /* where the data begins: 0 in a file of bare bytes */
-static int find_data(const FileMap *m, const RtArray *want, size_t have, const RtAlloc *al, size_t *offset, RtErr *e)
+static int find_data(
+	const FileMap *m, int fd, const RtArray *want, size_t have, const RtAlloc *al, size_t *offset, RtErr *e)
 {
 	NpyLayout l;
 	*offset = 0;
 	if (have == want->bytes) return RT_OK;
 	RtSource *s;
-	int st = source_open(m->path, al, &s, e);
+	int own = dup(fd), st = own < 0 ? failed("open", m->path, errno, e) : source_fd(own, m->path, al, &s, e);
 	if (st) return st;
 	st = npy_layout(s, al, &l, e);
 	source_close(s);
@@ -69,7 +70,12 @@ static int map_there(FileMap *m, int fd, const RtArray *want, const RtAlloc *al,
 	m->device = info.st_dev;
 	m->inode = info.st_ino;
 	if (!S_ISREG(info.st_mode)) return rt_fail(e, RT_EIO, "cannot map `%s`: it is not a file", m->path);
-	int st = find_data(m, want, (size_t)info.st_size, al, &offset, e);
+	if (m->name && !m->read_only && info.st_nlink > 1)
+		return rt_fail(e, RT_EIO,
+			"`%s` is not written: it has another name (a hard link), whose file would change along; --map "
+			"NAME=FILE names it all the same",
+			m->path);
+	int st = find_data(m, fd, want, (size_t)info.st_size, al, &offset, e);
 	if (st || !want->bytes) return st;
 	int err = m->read_only ? 0 : posix_fallocate(fd, 0, info.st_size);      /* its holes too */
 	if (err) return failed("make room for", m->path, err, e);
@@ -83,7 +89,7 @@ static int map_there(FileMap *m, int fd, const RtArray *want, const RtAlloc *al,
 /* Not kept open, so not locked for long: variables may be more than a process can have files. */
 static int map_new(FileMap *m, const RtArray *want, RtErr *e)
 {
-	int fd = temp_open(m->path, m->temp, sizeof m->temp, O_RDWR, 0666);
+	int fd = temp_open(m->folder, m->path + m->name, m->temp, sizeof m->temp, O_RDWR, 0666);
 	if (fd < 0) return m->temp[0] = 0, failed("make", m->path, errno, e);
 	int err = want->bytes ? posix_fallocate(fd, 0, (off_t)want->bytes) : 0;
 	int st = err ? failed("make room for", m->path, err, e) : want->bytes ? map_fd(m, fd, want->bytes, e) : RT_OK;
@@ -94,11 +100,16 @@ static int map_new(FileMap *m, const RtArray *want, RtErr *e)
 	return st;
 }
 
-int map_open(FileMap *m, const char *path, const RtArray *want, int read_existing, const RtAlloc *al, RtErr *e)
+int map_open(FileMap *m, int folder, const char *path, size_t name, const RtArray *want, int read_existing,
+	const RtAlloc *al, RtErr *e)
 {
-	*m = (FileMap){ .read_only = read_existing };
+	*m = (FileMap){ .read_only = read_existing, .folder = folder, .name = name };
 	if (snprintf(m->path, sizeof m->path, "%s", path) >= (int)sizeof m->path) return failed("map", path, ENAMETOOLONG, e);
-	int fd = open(path, (read_existing ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK);
+	int links = name && !read_existing ? O_NOFOLLOW : 0;
+	int fd = openat(folder, path + name, (read_existing ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK | links);
+	if (fd < 0 && errno == ELOOP && links)
+		return rt_fail(
+			e, RT_EIO, "`%s` is not written: it is a link; --map NAME=FILE names it all the same", path);
 	if (fd < 0 && errno != ENOENT) return failed("open", path, errno, e);
 	if (fd < 0) {
 		m->read_only = 0;
@@ -113,9 +124,11 @@ int map_publish(FileMap *m, RtErr *e)
 {
 	if (!m->temp[0]) return RT_OK;
 	if (m->size && msync(m->base, m->size, MS_SYNC)) return failed("write", m->path, errno, e);
-	int linked = !link(m->temp, m->path);
+	const char *name = m->path + m->name;
+	int linked = !linkat(m->folder, m->temp, m->folder, name, 0);
 	if (!linked && errno == EEXIST) return rt_fail(e, RT_EIO, "cannot make `%s`: such a file has been made meanwhile, by somebody else or for another variable", m->path);
-	if (linked ? unlink(m->temp) : rename(m->temp, m->path)) return failed("make", m->path, errno, e);      /* not every file system has links */
+	if (linked ? unlinkat(m->folder, m->temp, 0) : renameat(m->folder, m->temp, m->folder, name))
+		return failed("make", m->path, errno, e); /* not every file system has links */
 	m->temp[0] = 0;
 	return RT_OK;
 }
@@ -123,7 +136,7 @@ int map_publish(FileMap *m, RtErr *e)
 void map_close(FileMap *m)
 {
 	if (m->base) munmap(m->base, m->size);
-	if (m->temp[0]) unlink(m->temp);
+	if (m->temp[0]) unlinkat(m->folder, m->temp, 0);
 	m->temp[0] = 0;
 	m->base = m->data = NULL;
 }

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { HEADER_MAX = 1 << 20 };                   /* far more than any honest header */
 
@@ -200,7 +201,7 @@ static int read_header(RtSource *s, const RtAlloc *al, Header *h, size_t *size, 
 		len |= (size_t)pre[10] << 16 | (size_t)pre[11] << 24;
 	}
 	if (len > HEADER_MAX) return rt_fail(e, RT_EIO, "`%s` is not a usable .npy file: its header claims %zu bytes", name, len);
-	if ((st = source_block(s, len, &text, &got, e))) return st;
+	if ((st = source_block(s, len, 0, &text, &got, e))) return st;
 	if (!text) return rt_fail(e, RT_EIO, "`%s` ends within its header: %zu of %zu bytes", name, got, len);
 	*size = (pre[6] > 1 ? 12 : 10) + len;
 	Scan scan = { text, (char *)text + len, name, e };
@@ -209,20 +210,28 @@ static int read_header(RtSource *s, const RtAlloc *al, Header *h, size_t *size, 
 	return st;
 }
 
-static int read_data(RtSource *s, const RtAlloc *al, NpyLayout *l, RtErr *e)
+/* all: the file holds this array, of which l has the beginning; wanted: nothing else may come of it */
+static int read_data(RtSource *s, const RtAlloc *al, const RtArray *all, int wanted, NpyLayout *l, RtErr *e)
 {
 	RtArray *a = &l->array;
+	int part = a->bytes != all->bytes,
+	    first = part && l->fortran && a->rank > 1; /* the beginning is spread over all of the data */
+	RtArray ends = *a;
+	if (first) *a = *all;
 	const char *name = source_name(s);
 	size_t got;
 	char more;
-	int st = source_block(s, a->bytes, &a->data, &got, e);
+	int st = source_block(s, a->bytes, wanted, &a->data, &got, e);
 	if (st) return st;
 	if (!a->data) return rt_fail(e, RT_EIO, "`%s` ends early: its shape wants %zu bytes of data, it has %zu", name, a->bytes, got);
-	if ((st = source_read(s, &more, 1, &got, e))) return st;
+	if (part && !first) got = 0;
+	else if ((st = source_read(s, &more, 1, &got, e))) return st;
 	if (got) return rt_fail(e, RT_EIO, "`%s` goes on after the %zu bytes of data its shape wants", name, a->bytes);
 	if (l->swapped) swap_bytes(a->data, a->nelem, dtype_size(a->dtype));
 	if (a->dtype == DT_BOOL) clean_bools(a->data, a->nelem);
 	if (l->fortran && from_fortran(a, al)) return rt_fail(e, RT_ENOMEM, "out of memory while reading `%s`", name);
+	ends.data = a->data;
+	*a = ends;
 	return RT_OK;
 }
 
@@ -245,12 +254,14 @@ int npy_layout(RtSource *s, const RtAlloc *al, NpyLayout *out, RtErr *e)
 	return RT_OK;
 }
 
-int npy_read_from(RtSource *s, const RtAlloc *al, RtArray *out, RtErr *e)
+int npy_read_from(RtSource *s, const ArrayCheck *check, const RtAlloc *al, RtArray *out, RtErr *e)
 {
 	NpyLayout l;
 	int st = npy_layout(s, al, &l, e);
 	if (st) return st;
-	st = read_data(s, al, &l, e);
+	RtArray all = l.array;
+	if (check && (st = check->fits(check->arg, &l.array, e))) return st;
+	st = read_data(s, al, &all, check != NULL, &l, e);
 	if (st) array_free(al, &l.array);
 	else *out = l.array;
 	return st;
@@ -259,9 +270,9 @@ int npy_read_from(RtSource *s, const RtAlloc *al, RtArray *out, RtErr *e)
 int npy_read(const char *path, const RtAlloc *al, RtArray *out, RtErr *e)
 {
 	RtSource *s;
-	int st = source_open(path, al, &s, e);
+	int st = source_open(BY_USER(path), al, &s, e);
 	if (st) return st;
-	st = npy_read_from(s, al, out, e);
+	st = npy_read_from(s, NULL, al, out, e);
 	source_close(s);
 	return st;
 }
@@ -293,15 +304,28 @@ static size_t make_header(char *out, size_t size, DType t, int rank, const int64
 	return n;
 }
 
-int npy_write(const char *path, DType t, int rank, const int64_t *dim, const void *data, const RtAlloc *al, RtErr *e)
+static int begins_as_npy(int fd, const RtAlloc *al)
+{
+	RtSource *s;
+	NpyLayout l;
+	int own = dup(fd), st = own < 0 ? RT_EIO : source_fd(own, "", al, &s, NULL);
+	if (st) return 0;
+	st = npy_layout(s, al, &l, NULL);
+	source_close(s);
+	return !st;
+}
+
+const RtFormat npy_format = { ".npy", (const char *const[]){ ".npy", NULL }, begins_as_npy };
+
+int npy_write(const RtPlace *p, DType t, int rank, const int64_t *dim, const void *data, const RtAlloc *al, RtErr *e)
 {
 	char header[512];
 	size_t nelem, bytes;
 	RtSink s;
 	int st;
 	if (rank < 0 || rank > MAX_RANK || !array_size(t, rank, dim, &nelem, &bytes))
-		return rt_fail(e, RT_EINVAL, "cannot write `%s`: the array's shape is wrong", path);
-	if ((st = sink_open(&s, path, al, e))) return st;
+		return rt_fail(e, RT_EINVAL, "cannot write `%s`: the array's shape is wrong", p->path);
+	if ((st = sink_open(&s, p, &npy_format, al, e))) return st;
 	if ((st = sink_write(&s, header, make_header(header, sizeof header, t, rank, dim), e))) return st;
 	if ((st = sink_write(&s, data, bytes, e))) return st;
 	return sink_commit(&s, e);

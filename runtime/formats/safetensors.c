@@ -26,7 +26,7 @@ struct StFile {
 	int fd;                                  /* -1: memory */
 	const unsigned char *mem;
 	uint64_t size;
-	char name[256];
+	char name[320];                          /* as messages show it */
 	char *header, *strings;                  /* strings: names, keys and values, decoded */
 	size_t used;
 	StEntry *entry;
@@ -43,21 +43,6 @@ static const struct { const char *name; DType t; } types[] = {
 enum { NTYPE = sizeof types / sizeof *types };
 
 /* --- UTF-8 ------------------------------------------------------------------------------------------------- */
-
-/* bytes of the valid character at p, 0 if it is none */
-static size_t utf8_length(const unsigned char *p, const unsigned char *end)
-{
-	static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t n = *p < 0x80 ? 1 : *p >= 0xf0 && *p < 0xf8 ? 4 : *p >= 0xe0 ? 3 : *p >= 0xc0 ? 2 : 0;
-	if (n == 1) return 1;
-	if (!n || *p >= 0xf8 || (size_t)(end - p) < n) return 0;
-	uint32_t c = *p & (0x7fu >> n);
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80) return 0;
-		c = c << 6 | (p[i] & 0x3f);
-	}
-	return c >= least[n] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? n : 0;
-}
 
 static size_t utf8_put(char *out, uint32_t c)
 {
@@ -382,7 +367,7 @@ static StFile *file_new(const char *name, const RtAlloc *al, RtErr *e)
 	if (!f) return rt_fail(e, RT_ENOMEM, "out of memory while opening `%s`", name), NULL;
 	f->al = al;
 	f->fd = -1;
-	snprintf(f->name, sizeof f->name, "%s", name);
+	reach_show(name, f->name, sizeof f->name);
 	return f;
 }
 
@@ -393,18 +378,42 @@ static int file_done(StFile *f, int st, StFile **out)
 	return st;
 }
 
-int st_open(const char *path, const RtAlloc *al, StFile **out, RtErr *e)
+/* takes over fd, whatever happens; only a regular file can be read here and there */
+static int open_fd(int fd, const char *path, const RtAlloc *al, StFile **out, RtErr *e)
 {
 	struct stat info;
 	StFile *f = file_new(path, al, e);
-	if (!f) return RT_ENOMEM;
-	if ((f->fd = open(path, O_RDONLY | O_CLOEXEC)) < 0 || fstat(f->fd, &info))
+	if (!f) return close(fd), RT_ENOMEM;
+	f->fd = fd;
+	if (fstat(fd, &info))
 		return file_done(f, rt_fail(e, RT_EIO, "cannot open `%s`: %s", path, strerror(errno)), out);
 	if (!S_ISREG(info.st_mode))
 		return file_done(f, rt_fail(e, RT_EIO, "cannot read `%s`: it is not a regular file", path), out);
 	f->size = (uint64_t)info.st_size;
 	return file_done(f, load(f, e), out);
 }
+
+/* A pipe that nobody writes to must not make it wait. */
+int st_open(const RtPlace *p, const RtAlloc *al, StFile **out, RtErr *e)
+{
+	int fd = p->reach ? reach_open(p, al, e) : open(p->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return p->reach ? e->status
+				: rt_fail(e, RT_EIO, "cannot open `%s`: %s", SHOWN(p->path), strerror(errno));
+	return open_fd(fd, p->path, al, out, e);
+}
+
+static int begins_as_safetensors(int fd, const RtAlloc *al)
+{
+	StFile *f;
+	int own = dup(fd);
+	if (own < 0 || open_fd(own, "", al, &f, NULL)) return 0;
+	st_close(f);
+	return 1;
+}
+
+const RtFormat st_format = { "safetensors", (const char *const[]){ ".safetensors", ".st", NULL },
+	begins_as_safetensors };
 
 int st_memory(const void *p, size_t n, const char *name, const RtAlloc *al, StFile **out, RtErr *e)
 {
@@ -553,12 +562,12 @@ static int check_items(const char *path, const StItem *items, int n, const StMet
 	return RT_OK;
 }
 
-static int write_all(const char *path, const StItem *items, int n, const Text *t, const RtAlloc *al, RtErr *e)
+static int write_all(const RtPlace *p, const StItem *items, int n, const Text *t, const RtAlloc *al, RtErr *e)
 {
 	unsigned char len[8];
 	size_t nelem, bytes;
 	RtSink s;
-	int st = sink_open(&s, path, al, e);
+	int st = sink_open(&s, p, &st_format, al, e);
 	for (int i = 0; i < 8; i++) len[i] = (unsigned char)((uint64_t)t->n >> 8 * i);
 	if (st || (st = sink_write(&s, len, 8, e)) || (st = sink_write(&s, t->out, t->n, e))) return st;
 	for (int i = 0; i < n; i++) {
@@ -568,25 +577,26 @@ static int write_all(const char *path, const StItem *items, int n, const Text *t
 	return sink_commit(&s, e);
 }
 
-int st_write(const char *path, const StItem *items, int n, const StMeta *meta, int nmeta, const RtAlloc *al, RtErr *e)
+int st_write(const RtPlace *p, const StItem *items, int n, const StMeta *meta, int nmeta, const RtAlloc *al, RtErr *e)
 {
 	Text t = { NULL, 0 };
 	StItem *sorted = rt_alloc(al, (size_t)n * sizeof *sorted);
 	StMeta *keys = rt_alloc(al, (size_t)nmeta * sizeof *keys);
-	int st = sorted && keys ? RT_OK : rt_fail(e, RT_ENOMEM, "out of memory while writing `%s`", path);
+	int st = sorted && keys ? RT_OK : rt_fail(e, RT_ENOMEM, "out of memory while writing `%s`", p->path);
 	if (!st) {
 		if (n) memcpy(sorted, items, (size_t)n * sizeof *sorted), qsort(sorted, (size_t)n, sizeof *sorted, item_order);
 		if (nmeta) memcpy(keys, meta, (size_t)nmeta * sizeof *keys), qsort(keys, (size_t)nmeta, sizeof *keys, by_key);
-		st = check_items(path, sorted, n, keys, nmeta, e);
+		st = check_items(p->path, sorted, n, keys, nmeta, e);
 	}
 	if (!st) {
 		make_header(&t, sorted, n, keys, nmeta);
-		if (!(t.out = rt_alloc(al, t.n))) st = rt_fail(e, RT_ENOMEM, "out of memory while writing `%s`", path);
+		if (!(t.out = rt_alloc(al, t.n)))
+			st = rt_fail(e, RT_ENOMEM, "out of memory while writing `%s`", p->path);
 	}
 	if (!st) {
 		t.n = 0;
 		make_header(&t, sorted, n, keys, nmeta);
-		st = write_all(path, sorted, n, &t, al, e);
+		st = write_all(p, sorted, n, &t, al, e);
 	}
 	rt_free(al, t.out);
 	rt_free(al, sorted);

@@ -143,8 +143,11 @@ static void where(void)
 	fclose(fopen(made, "w"));
 	CHECK("R65", draw(moves, &o) == PXL_EMODEL);
 	char want[1024];
-	snprintf(want, sizeof want, "error[E0901]: checkpoint `One` cannot be drawn: %s/One_r.dot: Not a directory\n --> model.pxl:3:5\n"
-	         "  |\n3 |     dot_checkpoint(\"One\")\n  |     ^^^^^^^^^^^^^^^^^^^^^\n", made);
+	snprintf(want, sizeof want,
+		"error[E0901]: checkpoint `One` cannot be drawn: cannot use the folder `%s`: Not a directory\n --> "
+		"model.pxl:3:5\n"
+		"  |\n3 |     dot_checkpoint(\"One\")\n  |     ^^^^^^^^^^^^^^^^^^^^^\n",
+		made);
 	CHECK_STR("R65", said, want);
 	static const char nothing[] = "program main() { x = variable(1.0) }\n";
 	CHECK("R67", draw(nothing, &o) == PXL_EIO);

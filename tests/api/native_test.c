@@ -240,7 +240,7 @@ static void wrong_files(void)
 	put("missing.c", "extern int nowhere(void);\nint pxl_native_ops(void) { return nowhere(); }\n");
 	has("", refusal(cx, "native \"missing.c\"", "", 0), "nowhere");
 	has("", refusal(cx, "native \"no.c\"", "", 0), "no.c`: No such file or directory");
-	has("", refusal(cx, "native \".\"", "", 0), "is no ordinary file");
+	has("", refusal(cx, "native \".\"", "", 0), "names a folder, not a file");
 	put("wrong.c", "int\n");
 	const char *got = refusal(cx, "native \"wrong.c\"", "", 0);
 	has("", got, "error[E0903]: the native code in `wrong.c` cannot be used\n");

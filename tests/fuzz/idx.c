@@ -8,7 +8,7 @@ static void one(const uint8_t *data, size_t size, const RtAlloc *al)
 	RtArray a = { 0 };
 	int st = source_memory(data, size, "input-idx", al, &s, &e);
 	if (st) { check_error(st, &e); return; }
-	if ((st = idx_read_from(s, al, &a, &e))) {
+	if ((st = idx_read_from(s, NULL, al, &a, &e))) {
 		check_error(st, &e);
 		MUST(!a.data);
 	} else {

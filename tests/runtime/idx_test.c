@@ -9,7 +9,7 @@ static int parse(const void *p, size_t n, RtArray *a, RtErr *e)
 	RtSource *s;
 	int st = source_memory(p, n, "t-idx1", NULL, &s, e);
 	if (st) return st;
-	st = idx_read_from(s, NULL, a, e);
+	st = idx_read_from(s, NULL, NULL, a, e);
 	source_close(s);
 	return st;
 }
@@ -76,20 +76,20 @@ static void test_gzip(void)
 	for (int i = 0; i < N; i++) raw[8 + i] = (unsigned char)((x = x * 1664525 + 1013904223) >> 28);
 	write_gz(in_dir("a.gz"), "wb", raw, 1000);
 	write_gz(in_dir("a.gz"), "ab", raw + 1000, N + 8 - 1000);      /* two members */
-	CHECK("A323", !idx_read(in_dir("a.gz"), NULL, &a, &e) && a.nelem == N && !memcmp(a.data, raw + 8, N));
+	CHECK("A323", !idx_read(in_dir("a.gz"), NULL, NULL, &a, &e) && a.nelem == N && !memcmp(a.data, raw + 8, N));
 	array_free(NULL, &a);
 	size_t n = get_file(in_dir("a.gz"), packed, sizeof packed);
 	put_file(in_dir("short.gz"), packed, n - 1000);
-	CHECK("", idx_read(in_dir("short.gz"), NULL, &a, &e) == RT_EIO && strstr(e.text, "gzip data ends early"));
+	CHECK("", idx_read(in_dir("short.gz"), NULL, NULL, &a, &e) == RT_EIO && strstr(e.text, "gzip data ends early"));
 	packed[n / 2] ^= 0x55;
 	put_file(in_dir("bad.gz"), packed, n);
-	CHECK("", idx_read(in_dir("bad.gz"), NULL, &a, &e) == RT_EIO && strstr(e.text, "damaged"));
+	CHECK("", idx_read(in_dir("bad.gz"), NULL, NULL, &a, &e) == RT_EIO && strstr(e.text, "damaged"));
 	packed[n / 2] ^= 0x55;
 	memcpy(packed + n, "junk", 4);
 	put_file(in_dir("junk.gz"), packed, n + 4);
-	CHECK("", idx_read(in_dir("junk.gz"), NULL, &a, &e) == RT_EIO && strstr(e.text, "damaged"));
+	CHECK("", idx_read(in_dir("junk.gz"), NULL, NULL, &a, &e) == RT_EIO && strstr(e.text, "damaged"));
 	put_file(in_dir("plain"), raw, N + 8);
-	CHECK("", !idx_read(in_dir("plain"), NULL, &a, &e) && !memcmp(a.data, raw + 8, N));
+	CHECK("", !idx_read(in_dir("plain"), NULL, NULL, &a, &e) && !memcmp(a.data, raw + 8, N));
 	array_free(NULL, &a);
 }
 

@@ -26,7 +26,7 @@ static int parse(size_t n, RtArray *a, RtErr *e)
 	RtSource *s;
 	int st = source_memory(file, n, "t.npy", NULL, &s, e);
 	if (st) return st;
-	st = npy_read_from(s, NULL, a, e);
+	st = npy_read_from(s, NULL, NULL, a, e);
 	source_close(s);
 	return st;
 }
@@ -50,7 +50,7 @@ static void test_round_trip(void)
 			int64_t dim[MAX_RANK] = { 2, 1, 3, 2, 1, 1, 1, 2 };
 			RtArray a;
 			if (t == DT_BOOL) memset(data, 1, sizeof data);
-			CHECK("", !npy_write(in_dir("a.npy"), (DType)t, rank, dim, data, NULL, &e));
+			CHECK("", !npy_write(BY_USER(in_dir("a.npy")), (DType)t, rank, dim, data, NULL, &e));
 			CHECK("", !npy_read(in_dir("a.npy"), NULL, &a, &e));
 			CHECK("", npy_bits((DType)t, a.dtype) && a.rank == rank && !memcmp(a.dim, dim, (size_t)rank * sizeof *dim));
 			CHECK("", !memcmp(a.data, data, a.bytes) && a.bytes == a.nelem * dtype_size(a.dtype));
@@ -58,7 +58,8 @@ static void test_round_trip(void)
 		}
 	int64_t none[2] = { 3, 0 };
 	RtArray a;
-	CHECK("", !npy_write(in_dir("a.npy"), DT_F32, 2, none, NULL, NULL, &e) && !npy_read(in_dir("a.npy"), NULL, &a, &e));
+	CHECK("", !npy_write(BY_USER(in_dir("a.npy")), DT_F32, 2, none, NULL, NULL, &e) &&
+			  !npy_read(in_dir("a.npy"), NULL, &a, &e));
 	CHECK("", a.rank == 2 && a.nelem == 0 && a.dim[0] == 3);
 	array_free(NULL, &a);
 	CHECK("", get_file(in_dir("a.npy"), back, 64) == 64 && count_files() == 1);
@@ -74,9 +75,9 @@ static void test_header_bytes(void)
 	memcpy(want, "\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 69);
 	want[127] = '\n';
 	memset(want + 128, 0, 24);
-	CHECK("", !npy_write(in_dir("b.npy"), DT_F32, 2, (int64_t[]){ 2, 3 }, x, NULL, &e));
+	CHECK("", !npy_write(BY_USER(in_dir("b.npy")), DT_F32, 2, (int64_t[]){ 2, 3 }, x, NULL, &e));
 	CHECK("", get_file(in_dir("b.npy"), got, sizeof got) == 152 && !memcmp(got, want, 152));
-	CHECK("", !npy_write(in_dir("b.npy"), DT_I8, 1, (int64_t[]){ 3 }, "\0\1\2", NULL, &e));
+	CHECK("", !npy_write(BY_USER(in_dir("b.npy")), DT_I8, 1, (int64_t[]){ 3 }, "\0\1\2", NULL, &e));
 	CHECK("", get_file(in_dir("b.npy"), got, sizeof got) == 131 && !memcmp(got + 10, "{'descr': '|i1', 'fortran_order': False, 'shape': (3,), }", 57));
 }
 
@@ -148,7 +149,7 @@ static void test_pipe(void)
 	RtErr e = { 0 };
 	CHECK("", !mkfifo(in_dir("pipe"), 0600));
 	int fd = open(in_dir("pipe"), O_RDWR);
-	CHECK("", fd >= 0 && !npy_write(in_dir("pipe"), DT_F32, 1, (int64_t[]){ 4 }, x, NULL, &e));
+	CHECK("", fd >= 0 && !npy_write(BY_USER(in_dir("pipe")), DT_F32, 1, (int64_t[]){ 4 }, x, NULL, &e));
 	CHECK("", !lstat(in_dir("pipe"), &info) && S_ISFIFO(info.st_mode));
 	if (S_ISFIFO(info.st_mode)) CHECK("", read(fd, got, sizeof got) == 144 && !memcmp(got + 128, x, 16));
 	close(fd);
@@ -168,15 +169,16 @@ static void test_whole_or_not_at_all(void)
 	getrlimit(RLIMIT_FSIZE, &old);
 	small.rlim_max = old.rlim_max;
 	setrlimit(RLIMIT_FSIZE, &small);
-	int st = npy_write(in_dir("c.npy"), DT_F32, 1, (int64_t[]){ 4096 }, x, NULL, &e);
+	int st = npy_write(BY_USER(in_dir("c.npy")), DT_F32, 1, (int64_t[]){ 4096 }, x, NULL, &e);
 	setrlimit(RLIMIT_FSIZE, &old);
 	CHECK("", st == RT_EIO && strstr(e.text, "c.npy") && strstr(e.text, "nothing was changed"));
 	CHECK("", get_file(in_dir("c.npy"), got, 8) == 6 && !memcmp(got, "before", 6) && count_files() == files);
-	CHECK("", npy_write(in_dir("no/such/dir.npy"), DT_F32, 0, NULL, x, NULL, &e) == RT_EIO && strstr(e.text, "No such file"));
+	CHECK("", npy_write(BY_USER(in_dir("no/such/dir.npy")), DT_F32, 0, NULL, x, NULL, &e) == RT_EIO &&
+			  strstr(e.text, "No such file"));
 	/* a link is written through, and the mode of a file that was there stays */
 	struct stat info;
 	CHECK("", !symlink("c.npy", in_dir("link.npy")) && !chmod(in_dir("c.npy"), 0640));
-	CHECK("", !npy_write(in_dir("link.npy"), DT_F32, 0, NULL, x, NULL, &e));
+	CHECK("", !npy_write(BY_USER(in_dir("link.npy")), DT_F32, 0, NULL, x, NULL, &e));
 	CHECK("", !lstat(in_dir("link.npy"), &info) && S_ISLNK(info.st_mode));
 	CHECK("", !stat(in_dir("c.npy"), &info) && info.st_size > 6 && (info.st_mode & 0777) == 0640);
 }

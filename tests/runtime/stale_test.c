@@ -1,6 +1,7 @@
 /* stale_test.c — a save that was killed leaves a temporary file, and so does one who made a file to map; the next save to that name, or the next who
  * makes it, removes it, and nothing else. */
 #define _DEFAULT_SOURCE
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -33,21 +34,22 @@ static int save(const char *name, const char *text)
 {
 	RtSink s;
 	RtErr e;
-	return !sink_open(&s, in_dir(name), &al, &e) && !sink_write(&s, text, strlen(text), &e) && !sink_commit(&s, &e);
+	return !sink_open(&s, BY_USER(in_dir(name)), NULL, &al, &e) && !sink_write(&s, text, strlen(text), &e) &&
+	       !sink_commit(&s, &e);
 }
 
 static int half_save(const char *name)
 {
 	RtSink s;
 	RtErr e;
-	return !sink_open(&s, in_dir(name), &al, &e) && !sink_write(&s, "half", 4, &e);
+	return !sink_open(&s, BY_USER(in_dir(name)), NULL, &al, &e) && !sink_write(&s, "half", 4, &e);
 }
 
 static int make_map(FileMap *m, const char *name)
 {
 	const RtArray four = { .dtype = DT_F32, .rank = 1, .dim = { 4 }, .nelem = 4, .bytes = 16 };
 	RtErr e;
-	return !map_open(m, in_dir(name), &four, 0, &al, &e) && m->fresh;
+	return !map_open(m, AT_FDCWD, in_dir(name), 0, &four, 0, &al, &e) && m->fresh;
 }
 
 static int half_mapped(const char *name)
@@ -121,7 +123,8 @@ int main(void)
 	CHECK("", !chdir(dir));
 	RtSink s;
 	RtErr e;
-	CHECK("", !sink_open(&s, "w.bin", &al, &e) && !sink_write(&s, "y", 1, &e) && !sink_commit(&s, &e) && !there(living));      /* without a folder in its name */
+	CHECK("", !sink_open(&s, BY_USER("w.bin"), NULL, &al, &e) && !sink_write(&s, "y", 1, &e) &&
+			  !sink_commit(&s, &e) && !there(living)); /* without a folder in its name */
 	char command[64];
 	snprintf(command, sizeof command, "rm -r %s", dir);
 	CHECK("", !system(command));
