@@ -79,7 +79,7 @@ static pxl_status check_array(pxl_session *s, const pxl_array *a)
 static pxl_status check_fit(pxl_session *s, int index, const pxl_array *a, pxl_info *info)
 {
 	if (!pxl_get_info(s->p, index, info))
-		return session_fail(s, PXL_EINVAL, "there is no input or variable %d", index);
+		return session_fail(s, PXL_EINVAL, "cannot write index %d: there is no such input or variable", index);
 	if (info->kind == PXL_OUTPUT)
 		return session_fail(s, PXL_EINVAL, "`%s` is an output: it is read, not written", info->name);
 	int fits = s->exact_dtypes ? info->dtype == a->dtype : takes_dtype(info->dtype, a->dtype);
@@ -148,7 +148,7 @@ pxl_status pxl_write_npy(pxl_session *s, int index, const char *path)
 	if (!s) return PXL_EINVAL;
 	if (!path) return session_fail(s, PXL_EINVAL, "pxl_write_npy needs a path");
 	if (!pxl_get_info(s->p, index, &info))
-		return session_fail(s, PXL_EINVAL, "there is no input or variable %d", index);
+		return session_fail(s, PXL_EINVAL, "cannot write index %d: there is no such input or variable", index);
 	RtAlloc al = cx_rt_alloc(s->p->m->cx);
 	if (source_open(BY_USER(path), &al, &from, &s->err)) return (pxl_status)s->err.status;
 	int st = npy_read_from(from, &(ArrayCheck){ is_wanted, &(Wanted){ s, index } }, &al, &a, &s->err);

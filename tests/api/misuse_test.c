@@ -98,6 +98,7 @@ static void no_context(void)
 	NOWHERE(pxl_describe(NULL, "ops", NULL, &t));
 	NOWHERE(pxl_npy_read(NULL, "x", &a));
 	NOWHERE(pxl_npy_write(NULL, "x", PXL_F32, 0, NULL, x));
+	NOWHERE(pxl_npy_write_in(NULL, ".", "x", PXL_F32, 0, NULL, x));
 	NOWHERE(pxl_register_op(NULL, &op));
 	NOWHERE(pxl_native_file(NULL, "x.c"));
 	GIVES(pxl_diag_count(NULL) == 0);
@@ -170,6 +171,7 @@ static void no_session(void)
 	NOWHERE(pxl_read(NULL, 0, x, 12));
 	NOWHERE(pxl_bind(NULL, 0, x, 12));
 	NOWHERE(pxl_write_array(NULL, 0, &a));
+	NOWHERE(pxl_write_npy(NULL, 0, "x.npy"));
 	NOWHERE(pxl_run(NULL, 1));
 	NOWHERE(pxl_load(NULL, "x", 0));
 	NOWHERE(pxl_save(NULL, "x"));
@@ -262,9 +264,14 @@ static void arrays_of_nonsense(void)
 	int64_t dim[9] = { 3, 1, 1, 1, 1, 1, 1, 1, 1 }, negative[2] = { -1, 3 }, least[1] = { INT64_MIN }, huge[3] = { INT64_MAX, INT64_MAX, 2 }, large_[1] = { INT64_MAX };
 	float x[3] = { 0 };
 	WRONG(pxl_npy_write(cx, NULL, PXL_F32, 0, NULL, x), "pxl_npy_write needs");
-	WRONG(pxl_npy_write(cx, "x.npy", PXL_F32, 1, NULL, x), "pxl_npy_write needs");
-	WRONG(pxl_npy_write(cx, "x.npy", PXL_F32, 1, dim, NULL), "pxl_npy_write needs data");
+	WRONG(pxl_npy_write(cx, "x.npy", PXL_F32, 1, NULL, x), "needs dimensions");
+	WRONG(pxl_npy_write(cx, "x.npy", PXL_F32, 1, dim, NULL), "needs data");
 	WRONG(pxl_npy_write(cx, "x.npy", (pxl_dtype)99, 1, dim, x), "element type 99");
+	WRONG(pxl_npy_write_in(cx, NULL, "x", PXL_F32, 0, NULL, x), "a folder and a name");
+	WRONG(pxl_npy_write_in(cx, ".", NULL, PXL_F32, 0, NULL, x), "a folder and a name");
+	WRONG(pxl_npy_write_in(cx, ".", "x", (pxl_dtype)99, 1, dim, x), "element type 99");
+	WRONG(pxl_npy_write_in(cx, ".", "x", PXL_F32, 9, dim, x), "9 dimensions");
+	WRONG(pxl_npy_write_in(cx, ".", "x", PXL_F32, 2, negative, x), "dimension 0 is -1");
 	WRONG(pxl_npy_write(cx, "x.npy", (pxl_dtype)-1, 1, dim, x), "element type -1");
 	WRONG(pxl_npy_write(cx, "x.npy", PXL_F32, 9, dim, x), "9 dimensions");
 	WRONG(pxl_npy_write(cx, "x.npy", PXL_F32, INT_MIN, dim, x), "dimensions");
@@ -545,6 +552,9 @@ static void arrays_in_session(const pxl_program *p)
 	WRONG_IN(pxl_write_array(s, x, &a), "the array is f32[4], but input `x` takes f32[3]");
 	a = good, a.data = NULL;
 	WRONG_IN(pxl_write_array(s, x, &a), "no data");
+	WRONG_IN(pxl_write_npy(s, x, NULL), "needs a path");
+	WRONG_IN(pxl_write_npy(s, -1, "x.npy"), "cannot write index -1");
+	WRONG_IN(pxl_write_npy(s, INT_MAX, "x.npy"), "cannot write index");
 	WRONG_IN(pxl_write_array(s, -1, &good), "cannot write index -1");
 	WRONG_IN(pxl_write_array(s, INT_MAX, &good), "cannot write index");
 	CHECK("", pxl_write_array(s, x, &good) == PXL_OK);

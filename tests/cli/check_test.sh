@@ -45,7 +45,7 @@ program named() { host_store(d2h_stream("y", f32[]), mean(variable(ones([2]), na
 P
 array() { expect 0 "$PXLC" run "$T/make.pxl" --program "$1" --out x="$T/x.npy"; }
 expect 1 "$PXLC" check "$T/m.pxl"
-has 'x.npy` cannot be read' err
+has 'cannot open `x.npy`' err
 array floats
 expect 0 "$PXLC" check "$T/m.pxl"                       # nothing has been trained: its weights are not there yet
 check "no step was made" test ! -s "$T/out"

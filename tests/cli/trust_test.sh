@@ -15,8 +15,16 @@ model() {
 	} > "$W/model/m.pxl"
 }
 # in the folder `here`: the model is beside it
-run() { (cd "$W/here" && exec "$PXLC" "$@" --threads 1 --jit tcc -q); }
+run() {
+	case $1 in train|run) set -- "$@" --threads 1 --jit tcc ;; esac
+	(cd "$W/here" && exec "$PXLC" "$@" -q)
+}
 unharmed() { [ "$(cat "$W/other/run.sh")" = 'echo yours' ] && [ "$(ls -A "$W/other")" = run.sh ] || { echo "FAILED: something outside has changed: $1"; ls -lA "$W/other"; bad=1; }; }
+
+# the whole text, as it stands in save_outside.err
+cp tests/cli/save_outside.pxl "$W/model"
+expect 1 run train ../model/save_outside.pxl
+check 'the whole text of a refused save' diff tests/cli/save_outside.err "$T/err"
 
 # what lies outside: exit 1, with the place in the model and what can be done
 model "save = \"$W/other/x.safetensors\""
