@@ -251,7 +251,7 @@ static int read_field(Reading *r, const Ast *f)
 	switch (i) {
 	case F_PROGRAM: return read_program(r, val);
 	case F_DATA:    return read_data(r, val);
-	case F_EPOCHS:  return read_count(r, val, "epochs", 0, &r->t->epochs);
+	case F_EPOCHS:  return read_count(r, val, "epochs", 1, &r->t->epochs);
 	case F_LIMIT:   return read_count(r, val, "limit", 1, &r->t->limit);
 	case F_SHOW:    return read_metrics(r, val, "show", 0);
 	case F_REPORT:  return read_metrics(r, val, "report", 1);
@@ -262,17 +262,6 @@ static int read_field(Reading *r, const Ast *f)
 		fail_unknown_of(r->e, E0701, f->u.setting.name_at, "task field", f->u.setting.name, field_names, NFIELD);
 		return 0;
 	}
-}
-
-static int given_once(Elab *e, const Ast *task)
-{
-	for (int i = 0; i < task->u.task.fields.n; i++)
-		for (int k = 0; k < i; k++)
-			if (task->u.task.fields.at[i]->u.setting.name == task->u.task.fields.at[k]->u.setting.name) {
-				fail(e, E0204, task->u.task.fields.at[i]->at, "`%s` is given twice", task->u.task.fields.at[i]->u.setting.name);
-				return 0;
-			}
-	return 1;
 }
 
 /* a task without `program` runs the program of its own name, if there is one, or the only one */
@@ -289,7 +278,7 @@ static Task *read_task(Elab *e, const Ast *a, int with_data)
 	Task *t = NEW(e->mem, Task);
 	*t = (Task){ .name = a->u.task.name, .epochs = 1, .at = a->at };
 	Reading r = { e, t, &e->main->env };
-	int ok = given_once(e, a);
+	int ok = 1;                              /* no field stands twice: the parser has seen to that */
 	e->loading_task = with_data;
 	for (int i = 0; i < a->u.task.fields.n; i++)
 		if (with_data || strcmp(a->u.task.fields.at[i]->u.setting.name, "data")) ok = read_field(&r, a->u.task.fields.at[i]) && ok;

@@ -72,6 +72,26 @@ expect 2 "$PXLC" fmt "$T/m.pxl" --weights "$T/w"
 expect 2 "$PXLC" emit c "$T/m.pxl" --after fuse
 has 'only `ir` is printed after a pass, not `c`' err
 
+# numbers: none is negative, none larger than what takes it
+expect 2 "$PXLC" run "$T/m.pxl" --seed -1
+has '`--seed` needs a number that is not negative, not `-1`' err
+expect 2 "$PXLC" run "$T/m.pxl" --threads 2147483648
+has '`--threads 2147483648` is too large' err
+expect 2 "$PXLC" run "$T/m.pxl" --seed 18446744073709551616
+has 'needs a number' err
+expect 0 "$PXLC" run "$T/m.pxl" --seed 18446744073709551615
+expect 2 "$PXLC" run "$T/m.pxl" --replicas 0
+has 'at least 1' err
+
+# what this machine has no memory for
+cat > "$T/huge.pxl" <<'E'
+program main() {
+    for i in range(8) { host_store(d2h_stream("y{i}", f32[1]), variable(zeros(), f32[65536, 2097152], name = "w{i}")[0, 0:1] + 1.0) }
+}
+E
+expect 3 "$PXLC" run "$T/huge.pxl" --jit tcc
+has 'program `main` needs 4398' err
+
 # the summaries stand in one column, also behind a character of several bytes
 "$PXLC" --help | sed 's/…/./' | grep '^  [a-z]' > "$T/lines"
 check "commands in a column" test "$(grep -cE '^.{19} [^ ]' "$T/lines")" = "$(wc -l < "$T/lines")"

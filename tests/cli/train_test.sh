@@ -65,6 +65,39 @@ expect 0 quick train "$T/m.pxl" --save "$T/other.st" --limit 7
 sed 's|report  = .*|report = { "total": sum(loss) }|; s|show    = .*|show = { "all": sum(loss) }|' "$T/m.pxl" > "$T/fewer.pxl"
 expect 0 quick train "$T/fewer.pxl" --save "$T/other.st" --resume --limit 1 --json
 has '"total": 9, "all": 9}'
+expect 0 quick train "$T/fewer.pxl" --save "$T/other.st" --limit 7
+sed 's/(loss)/(hits)/g' "$T/fewer.pxl" > "$T/hits.pxl"
+expect 0 quick train "$T/hits.pxl" --save "$T/other.st" --resume --limit 1 --json
+has '"total": 2, "all": 2}'
+
+# a step takes a batch for every transfer and replica
+cat > "$T/wide.pxl" <<'P'
+program p() replicas 2, host_transfers 3 {
+    x = h2d_stream("x", f32[2])
+    y = d2h_stream("y", f32[2])
+    for i in range(3) { host_store(y, host_load(x) * 1.0) }
+}
+task train {
+    program = p
+    data    = { "x": arange(30.0) }
+    report  = { "sum": sum(y), "seen": samples, "made": steps, "last": last(y) }
+}
+P
+expect 0 quick train "$T/wide.pxl" --json
+has '"sum": 276, "seen": 24, "made": 2, "last": 17.5}'
+
+# a task's own limit counts the steps of all runs that make up the training
+sed 's/epochs  = 3/limit = 4/' "$T/m.pxl" > "$T/limited.pxl"
+expect 0 quick train "$T/limited.pxl" --save "$T/limited.st" --limit 3 --json
+has '"steps": 3,'
+expect 0 quick train "$T/limited.pxl" --save "$T/limited.st" --resume --json
+has '"steps": 1,'
+has '"seen": 8, "made": 4,'
+expect 0 quick train "$T/limited.pxl" --save "$T/limited.st" --resume --json
+has '"steps": 0,'
+has '"seen": 8, "made": 4,'
+expect 0 quick train "$T/limited.pxl" --save "$T/limited.st" --resume --limit 1 --json
+has '"steps": 1,'
 
 # without data: the task's own limit counts the steps of all runs, --limit those of one
 cat > "$T/free.pxl" <<'P'
@@ -235,7 +268,7 @@ program slow(n: int) {
     host_store(d2h_stream("y", f32[2]), y)
 }
 P
-expect 0 quick bench "$T/slow.pxl" --steps 2 --json --set n=20000000
+expect 0 quick bench "$T/slow.pxl" --steps 2 --json --set n=5000000
 check "warm-up of $(metric warm_up) steps" test "$(metric warm_up)" -ge 1 -a "$(metric warm_up)" -lt 20
 check "no other steps" test "$(grep -c step "$T/err")" = $(($(metric warm_up) + 2))
 expect 0 quick bench "$T/slow.pxl" --steps 3 --json --set n=1
