@@ -1,4 +1,5 @@
-/* pool_test.c — jobs of a pool: every piece once, and of those that fail the lowest is reported, whichever ends last. */
+/* pool_test.c — jobs of a pool: every piece once, and of those that fail the lowest is reported, whichever ends last.
+ * tests/run: on one processor too */
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
