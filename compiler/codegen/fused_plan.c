@@ -59,11 +59,13 @@ static int dropped(const Fuse *f, int out)
 	return f->p->outs.at[out].into < 0 && f->e->plan->place[storage_root(f->op->out.at[out])->index].space == SPACE_NONE;
 }
 
+/* the stored result that a reduction can read back; a cast between types of one class leaves the node as it is, so types may differ */
 int fold_source(const Fuse *f, int out)
 {
 	const FuseOut *o = f->p->outs.at;
+	DType read = f->op->out.at[out]->spec.dtype;
 	for (int i = 0; i < out; i++)
-		if (!o[i].fold && o[i].into < 0 && o[i].node == o[out].node && f->out[i].t) return i;
+		if (!o[i].fold && o[i].into < 0 && o[i].node == o[out].node && f->out[i].t && f->out[i].dtype == read) return i;
 	return -1;
 }
 
